@@ -1,0 +1,115 @@
+"""What the oracle says: an outcome per clause, and findings (design.md sections 3 and 9)."""
+
+from enum import Enum
+
+from attrs import field, frozen
+
+from reattach.oracle.observation import Observation
+
+
+class Level(Enum):
+    """How strongly a clause binds."""
+
+    MUST = "MUST"
+    SHOULD = "SHOULD"
+    MAY = "MAY"
+
+
+class Outcome(Enum):
+    """What was seen of one clause. Not observed is never a pass."""
+
+    HELD = "held"
+    VIOLATED = "violated"
+    NOT_OBSERVED = "not observed"
+
+
+class Kind(Enum):
+    """What a finding is."""
+
+    VIOLATES_MUST = "violates a MUST"
+    AGAINST_SHOULD = "goes against a SHOULD"
+    BREAKS_CONTRACT = "breaks its own contract"
+    UNDEFINED_AREA = "differs in an undefined area"
+
+
+class Fault(Enum):
+    """The class of a fault, by its name on the command line and in reports. A fixed list; it grows at the end."""
+
+    DUPLICATE_DELIVERY = "duplicate-delivery"
+    SILENT_GAP = "silent-gap"
+    OUT_OF_ORDER = "out-of-order"
+    CROSS_STREAM_REPLAY = "cross-stream-replay"
+    CROSS_SESSION_LEAK = "cross-session-leak"
+    REPLAY_FROM_START = "replay-from-start"
+    BAD_CURSOR_SILENT = "bad-cursor-silent"
+    BAD_CURSOR_CRASH = "bad-cursor-crash"
+    BAD_CURSOR_HANG = "bad-cursor-hang"
+    BAD_CURSOR_KILLS_SESSION = "bad-cursor-kills-session"
+    DEAF_AFTER_RESUME = "deaf-after-resume"
+    STREAM_NOT_ENDED = "stream-not-ended"
+    BROADCAST = "broadcast"
+    RESPONSE_ON_WRONG_STREAM = "response-on-wrong-stream"
+    TAKEOVER_REFUSED = "takeover-refused"
+    SPLIT_VIEW = "split-view"
+    ID_NOT_UNIQUE = "id-not-unique"
+    ID_CHANGED_MEANING = "id-changed-meaning"
+    PRIMING_SKIPS_EVENTS = "priming-skips-events"
+    WRONG_STATUS = "wrong-status"
+    SESSION_RESURRECTED = "session-resurrected"
+    PRINCIPAL_CONFUSION = "principal-confusion"
+    HEAD_OF_LINE_BLOCKING = "head-of-line-blocking"
+    UNBOUNDED_MEMORY = "unbounded-memory"
+    IDLE_NOT_ENFORCED = "idle-not-enforced"
+    RESUMPTION_IN_SESSIONLESS_REVISION = "resumption-in-sessionless-revision"
+    CLIENT_DUPLICATE = "client-duplicate"
+    CLIENT_RESEND = "client-resend"
+    CLIENT_NO_REINITIALIZE = "client-no-reinitialize"
+    CLIENT_RECONNECT_STORM = "client-reconnect-storm"
+    RETRY_IGNORED = "retry-ignored"
+    # Beyond the first list of design.md:
+    GOOD_CURSOR_REFUSED = "good-cursor-refused"
+    PRIMING_MISSING = "priming-missing"
+    POSITION_NOT_STATED = "position-not-stated"
+    HEALTHY_VIEW_ENDED = "healthy-view-ended"
+    INVALID_ID = "invalid-id"
+
+
+@frozen(kw_only=True)
+class Finding:
+    """One way in which a clause does not hold, with the shortest exchange that shows it."""
+
+    clause: str
+    level: Level
+    kind: Kind
+    fault: Fault
+    summary: str
+    """One sentence, in HTTP terms, about what the server (or client) did."""
+    evidence: tuple[Observation, ...] = ()
+    """The observations that show it, and no others, in order; the last one is the first wrong thing."""
+    experiment: str = ""
+    """The probe's experiment during which it was seen; empty for recordings."""
+    times: int = 1
+    """How often it was seen."""
+
+
+@frozen(kw_only=True)
+class ClauseResult:
+    """What was seen of one clause."""
+
+    clause: str
+    level: Level
+    outcome: Outcome
+    observations: int = 0
+    """How often the clause was exercised."""
+    note: str = ""
+    """Why it was not observed, or what limits the verdict (a horizon, a relation that could not be used)."""
+
+
+@frozen(kw_only=True)
+class Report:
+    """The whole verdict on one run."""
+
+    clauses: tuple[ClauseResult, ...]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+    """What limits the run as a whole: horizons, exemptions, relations not used."""
