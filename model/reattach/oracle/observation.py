@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
-Json: TypeAlias = "None | bool | int | float | str | Sequence[Json] | Mapping[str, Json]"
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 
 class Vantage(Enum):
