@@ -54,6 +54,7 @@ def is_valid(policy: Policy) -> bool:
 
     N >= 2: one event may be written and one held. stall < T: a reader inside its budget does not lose to age what it
     was about to read. retry < absence: a client that obeys ``retry`` comes back to a living session.
+    open_streams >= 2: the standalone stream is always one of them.
     heartbeat < 60 s: below the shortest idle limit of common load balancers.
     """
     return (
@@ -62,7 +63,7 @@ def is_valid(policy: Policy) -> bool:
         and policy.stall_reads >= 1
         and 0 < policy.stall_ms < policy.window_ms
         and 0 <= policy.retry_ms < policy.absence_ms
-        and policy.open_streams >= 1
+        and policy.open_streams >= 2
         and policy.sessions >= 1
         and 0 < policy.heartbeat_ms < 60_000
     )

@@ -1,0 +1,136 @@
+"""Secrets out of everything we write.
+
+A session id is a bearer secret, and some servers put it into their event ids; credentials may come back in a payload.
+Both are replaced by pseudonyms, everywhere they occur, the same one throughout a file, so that a redacted recording is
+judged as the original is. Pseudonyms keep what the clauses look at: two ids differ after if and only if they differed
+before, a character that SES-1 forbids stays in place, and in an exact copy the length stays too (a tag has a length).
+"""
+
+import base64
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from os.path import commonprefix
+from typing import TypeVar
+from urllib.parse import quote
+
+from attrs import evolve, fields, frozen
+
+from reattach.oracle.observation import Json, Observation, Request, Response
+
+Item = TypeVar("Item")
+
+_SHORT = 8
+"""Below this many characters a secret is replaced inside other text only where it stands by itself."""
+_TINY = 4
+"""Below this many it is replaced in session headers only: no one can keep it a secret, and it would match anything."""
+
+
+@frozen
+class Redactor:
+    """Replaces the secrets of one file."""
+
+    sessions: Mapping[str, str]
+    """Pseudonyms by session id."""
+    pattern: re.Pattern[str] | None
+    replacements: Mapping[str, str]
+    """Pseudonyms by each form in which a secret may stand in other text."""
+
+    def text(self, text: str) -> str:
+        """The text without any secret."""
+        if self.pattern is None:
+            return text
+        return self.pattern.sub(lambda match: self.replacements[match.group(0)], text)
+
+    def value(self, value: Json) -> Json:
+        """The JSON value without any secret, in keys too."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            return {self.text(key): self.value(item) for key, item in value.items()}
+        if isinstance(value, Sequence):
+            return [self.value(item) for item in value]
+        return value
+
+    def observation(self, observation: Observation) -> Observation:
+        """The observation without any secret."""
+        return self._fields(observation)
+
+    def observations(self, observations: Iterable[Observation]) -> tuple[Observation, ...]:
+        """All of them without any secret."""
+        return tuple(self.observation(observation) for observation in observations)
+
+    def _fields(self, observation: Item) -> Item:
+        changes: dict[str, object] = {}
+        for attribute in fields(type(observation)):  # type: ignore[arg-type]  # every observation is an attrs class
+            before = getattr(observation, attribute.name)
+            if attribute.name == "session" and before is not None:
+                after: object = self.sessions.get(before, self.text(before))
+            elif isinstance(before, tuple):
+                after = tuple(self.text(item) for item in before)
+            elif isinstance(before, str | Mapping | Sequence):
+                after = self.value(before)
+            else:
+                continue
+            if after != before:
+                changes[attribute.name] = after
+        return evolve(observation, **changes) if changes else observation  # type: ignore[misc]
+
+
+def make_redactor(
+    observations: Iterable[Observation] = (), credentials: Iterable[str] = (), *, exact: bool = False
+) -> Redactor:
+    """A redactor for a file made of these observations, sent with these credentials (values of headers).
+
+    ``exact`` keeps the length of session ids, for recordings that are judged again.
+    """
+    sessions: dict[str, str] = {}
+    replacements: dict[str, str] = {}
+    for number, credential in enumerate(dict.fromkeys(credentials), start=1):
+        # `Bearer TOKEN` may come back as the token alone.
+        for form in (credential, credential.partition(" ")[2].strip()):
+            replacements.setdefault(form, f"secret-{number}")
+    for observation in observations:
+        if not isinstance(observation, Request | Response) or not observation.session:
+            continue
+        session = observation.session
+        if session not in sessions:
+            number = len(sessions) + 1
+            forbidden = "".join(sorted({character for character in session if not "!" <= character <= "~"}))
+            sessions[session] = _fit(f"session-{number}{forbidden}", session, exact)
+            replacements.setdefault(session, sessions[session])
+            for form in _encodings(session):
+                replacements.setdefault(form, _fit(f"session{number}", form, exact))
+    long = [form for form in replacements if len(form) >= _SHORT]
+    short = sorted((form for form in replacements if _TINY <= len(form) < _SHORT), key=len, reverse=True)
+    alternatives = [_trie(sorted(long))] if long else []
+    alternatives += [rf"(?<![A-Za-z0-9]){re.escape(form)}(?![A-Za-z0-9])" for form in short]
+    return Redactor(sessions, re.compile("|".join(alternatives)) if alternatives else None, replacements)
+
+
+def _fit(name: str, original: str, exact: bool) -> str:
+    return name.ljust(len(original), "x") if exact else name
+
+
+def _encodings(session: str) -> set[str]:
+    """A session id as some servers encode it in their event ids: percent, hexadecimal, base64 at any alignment."""
+    if len(session) < _SHORT:
+        return set()
+    raw = session.encode("utf-8", "surrogatepass")
+    forms = {quote(raw, safe=""), raw.hex(), raw.hex().upper()}
+    for lead, skipped in ((0, 0), (1, 2), (2, 3)):
+        # Only the characters that hold bits of the session id alone, whatever stands before and after it.
+        kept = slice(skipped, (lead + len(raw)) * 8 // 6)
+        forms.add(base64.b64encode(bytes(lead) + raw)[kept].decode())
+        forms.add(base64.urlsafe_b64encode(bytes(lead) + raw)[kept].decode())
+    return forms - {session}
+
+
+def _trie(words: Sequence[str]) -> str:
+    """A pattern for any of the sorted words, the longest first, that fails fast: there may be thousands."""
+    prefix = commonprefix(words)
+    rests = [word[len(prefix) :] for word in words]
+    branches = [_trie(list(group)) for _, group in groupby((rest for rest in rests if rest), key=lambda rest: rest[0])]
+    if not branches:
+        return re.escape(prefix)
+    return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'?' if rests[0] == '' else ''}"

@@ -1,0 +1,69 @@
+"""One place where what passes on the wire becomes observations.
+
+The recorder numbers the HTTP exchanges, reads the clock, and hands each observation to the oracle in the order in which
+the probe consumed it, tagged with the experiment that caused it. Nothing is redacted here: the oracle needs the real
+session ids; redaction belongs to whatever writes.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from reattach.oracle.observation import Observation
+from reattach.oracle.verdict import Finding
+
+
+class Judge(Protocol):
+    """What the recorder needs of the oracle."""
+
+    def observe(self, observation: Observation, *, experiment: str = "") -> Sequence[Finding]:
+        """Take the next observation; return what it brought to light."""
+        ...
+
+
+Sink = Callable[[Observation, str], None]
+"""Takes each observation and the tag of its experiment, for ``--record``."""
+
+
+def monotonic_ms() -> int:
+    """Monotonic time in whole milliseconds."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class Recorder:
+    """Numbers connections, stamps times, and passes observations on."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        sink: Sink | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
+        clock: Callable[[], int] = monotonic_ms,
+    ) -> None:
+        self._judge = judge
+        self._sink = sink
+        self._on_finding = on_finding
+        self._clock = clock
+        self._start = clock()
+        self._connections = 0
+        self.observations = 0
+        """How many observations have been recorded."""
+
+    def now(self) -> int:
+        """Milliseconds since the recorder was made."""
+        return self._clock() - self._start
+
+    def connection(self) -> int:
+        """The number of the next HTTP exchange; the first is 1."""
+        self._connections += 1
+        return self._connections
+
+    def record(self, observation: Observation, experiment: str) -> None:
+        """Pass one observation to the sink and to the oracle."""
+        self.observations += 1
+        if self._sink is not None:
+            self._sink(observation, experiment)
+        for finding in self._judge.observe(observation, experiment=experiment):
+            if self._on_finding is not None:
+                self._on_finding(finding)
