@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attrs import field, frozen
+from attrs import frozen
 from attrs import fields as attrs_fields
 
 from reattach.machine.revision import Revision
@@ -77,7 +77,7 @@ class Clause:
     revisions: tuple[Revision, ...]
     """In which revisions it holds."""
     contract: bool
-    """Whether under the profile ``mcp`` a violation is a broken contract: what was accepted or declared was not kept."""
+    """Whether under profile ``mcp`` a violation is a broken contract: what was accepted or declared was not kept."""
     needs: tuple[Need, ...]
     statement: str
     reason: str
@@ -152,7 +152,7 @@ class UnknownClauseError(RegistryError):
 class Registry(Mapping[str, Clause]):
     """The clauses by id, in the order of the file."""
 
-    clauses: Mapping[str, Clause] = field(converter=dict)
+    clauses: dict[str, Clause]
 
     def __getitem__(self, key: str) -> Clause:
         return self.clauses[key]
