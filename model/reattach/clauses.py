@@ -13,8 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from attrs import frozen
 from attrs import fields as attrs_fields
+from attrs import frozen
 
 from reattach.machine.revision import Revision
 from reattach.oracle.verdict import Kind, Level
