@@ -80,7 +80,7 @@ def decide(server: Server, now: int, name: str, principal: str, cursor: Cursor) 
 
 
 def take(server: Server, now: int, name: str, given: Input) -> ServerStep:
-    """One input to one session. The others' budgets are theirs: they are applied when they are addressed, or by tick."""
+    """One input to one session. The budgets of the others are applied when they are addressed, or by ``tick``."""
     session = server.sessions.get(name)
     if session is None:
         return ServerStep(server, Gone())
