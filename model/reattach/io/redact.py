@@ -9,8 +9,7 @@ before, a character that SES-1 forbids stays in place, and in an exact copy the 
 import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
-from os.path import commonprefix
+from itertools import groupby, takewhile
 from typing import TypeVar
 from urllib.parse import quote
 
@@ -128,7 +127,9 @@ def _encodings(session: str) -> set[str]:
 
 def _trie(words: Sequence[str]) -> str:
     """A pattern for any of the sorted words, the longest first, that fails fast: there may be thousands."""
-    prefix = commonprefix(words)
+    # The words are sorted: what the first and the last share, all share.
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(words[0], words[-1], strict=False))
+    prefix = "".join(character for character, _ in shared)
     rests = [word[len(prefix) :] for word in words]
     branches = [_trie(list(group)) for _, group in groupby((rest for rest in rests if rest), key=lambda rest: rest[0])]
     if not branches:

@@ -1,0 +1,81 @@
+# Everything a target needs is installed by the target itself: a machine with Python 3.11 or newer is enough
+# (make test-real also needs Node.js with npm). Stamp files make repeated runs fast.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first interpreter found that is new enough; `make PYTHON=... test` names another.
+PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+SDK_VENV := .venvs/sdk
+SDK_PYTHON := $(CURDIR)/$(SDK_VENV)/bin/python
+TS_CLIENT := tests/clients/typescript
+WORKERS ?= 2
+
+PIP := -m pip --disable-pip-version-check --quiet install
+RUN := $(VENV)/.reattach-run
+TEST := $(VENV)/.reattach-test
+SDK := $(SDK_VENV)/.reattach-sdk
+TS := $(TS_CLIENT)/node_modules/.reattach-ts
+
+export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
+
+.PHONY: help demo test test-machine test-rest test-real lint format clean
+
+help: ## List every target
+	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUN) $(SDK) ## Probe the official Python SDK's server and the reference server, side by side
+	$(BIN)/reattach demo
+
+test: lint test-machine test-rest ## Lint, types, every test that needs only Python, and the coverage gate
+
+test-machine: $(TEST) ## The tests of the machine, with its gate: every branch is covered
+	$(BIN)/pytest tests/machine -m "not real" -n $(WORKERS) \
+		--cov=reattach.machine --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered
+
+test-rest: $(TEST) ## The other tests that need only Python
+	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS)
+
+test-real: $(TEST) $(SDK) $(TS) ## The tests against the official SDKs (also needs Node.js with npm)
+	$(BIN)/pytest tests -m real
+
+lint: $(TEST) ## ruff and mypy --strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(TEST) ## Let ruff rewrite the sources
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## Remove the environments and everything that was generated
+	rm -rf $(VENV) .venvs $(TS_CLIENT)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .build dist
+
+$(BIN)/python $(SDK_VENV)/bin/python: %/bin/python:
+	@test -n "$(PYTHON)" || { echo "reattach needs Python 3.11 or newer; name it: make PYTHON=/path/to/python ..." >&2; exit 1; }
+	$(PYTHON) -m venv $*
+
+$(RUN): pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP) --editable .
+	@touch $@
+
+$(TEST): pyproject.toml | $(BIN)/python
+	$(BIN)/python $(PIP) --editable '.[test]'
+	@touch $@ $(RUN)
+
+# What is installed here is the `sdk` extra alone: the demo's server imports nothing of reattach.
+$(SDK): pyproject.toml | $(SDK_VENV)/bin/python
+	$(SDK_VENV)/bin/python $(PIP) "$$($(SDK_VENV)/bin/python -c 'import tomllib; \
+		print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["sdk"])')"
+	@touch $@
+
+$(TS): $(TS_CLIENT)/package.json
+	@command -v npm >/dev/null || { echo "make test-real needs Node.js with npm" >&2; exit 1; }
+	npm install --prefix $(TS_CLIENT) --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -1,0 +1,88 @@
+"""What a report says beside its clauses: the run it came from, the verdict, and the exit code.
+
+The verdict is decided here and nowhere else, from the findings' kinds and the clauses' outcomes. Unknown is never a
+pass: a run that observed nothing, or that stopped before its end without finding anything, has no verdict.
+"""
+
+from enum import Enum
+
+from attrs import frozen
+
+from reattach.oracle.verdict import ClauseResult, Kind, Level, Outcome, Report
+
+
+class Verdict(Enum):
+    """The answer to "does it conform?"."""
+
+    CONFORMS = "conforms"
+    VIOLATES = "violates"
+    NO_VERDICT = "no-verdict"
+
+
+class FailOn(Enum):
+    """Which findings make a run fail. Each level includes the one before."""
+
+    MUST = "must"
+    """Violated MUSTs and broken own contracts."""
+    SHOULD = "should"
+    ANY = "any"
+    """Differences in undefined areas too."""
+
+
+EXIT_CODES = {Verdict.CONFORMS: 0, Verdict.VIOLATES: 1, Verdict.NO_VERDICT: 3}
+EXIT_USAGE = 2
+"""Bad usage or input."""
+
+_FAILS_FROM = {
+    Kind.VIOLATES_MUST: FailOn.MUST,
+    Kind.BREAKS_CONTRACT: FailOn.MUST,
+    Kind.AGAINST_SHOULD: FailOn.SHOULD,
+    Kind.UNDEFINED_AREA: FailOn.ANY,
+}
+_FAILS_FROM_LEVEL = {Level.MUST: FailOn.MUST, Level.SHOULD: FailOn.SHOULD, Level.MAY: FailOn.ANY}
+_ORDER = list(FailOn)
+
+
+@frozen(kw_only=True)
+class Run:
+    """How a report came about."""
+
+    target: str
+    """The URL, or the command that was started."""
+    server: str = ""
+    """The name and version that the server gives itself."""
+    revision: str = ""
+    profile: str = ""
+    seed: int | None = None
+    stimulus: str = ""
+    elapsed_ms: int = 0
+    command: str = ""
+    """The command that repeats the run; empty if there is none. Credentials are left out."""
+    stopped: str = ""
+    """Why the run ended before its end; empty if it did not."""
+    fail_on: FailOn = FailOn.MUST
+
+
+def verdict_of(report: Report, run: Run) -> Verdict:
+    """The verdict on a run at its ``fail_on`` level."""
+    kinds = [_FAILS_FROM[finding.kind] for finding in report.findings]
+    if any(_counts(level, run.fail_on) for level in kinds + _unexplained(report)):
+        return Verdict.VIOLATES
+    observed = any(result.outcome is not Outcome.NOT_OBSERVED for result in report.clauses)
+    return Verdict.CONFORMS if observed and not run.stopped else Verdict.NO_VERDICT
+
+
+def results_by_outcome(report: Report) -> dict[Outcome, list[ClauseResult]]:
+    """The clauses' results, by outcome, each in the report's order."""
+    return {outcome: [result for result in report.clauses if result.outcome is outcome] for outcome in Outcome}
+
+
+def _unexplained(report: Report) -> list[FailOn]:
+    """Violated clauses without a finding count by their level: a finding that got lost must not become a pass."""
+    explained = {finding.clause for finding in report.findings}
+    violated = [result for result in report.clauses if result.outcome is Outcome.VIOLATED]
+    return [_FAILS_FROM_LEVEL[result.level] for result in violated if result.clause not in explained]
+
+
+def _counts(level: FailOn, fail_on: FailOn) -> bool:
+    return _ORDER.index(level) <= _ORDER.index(fail_on)
