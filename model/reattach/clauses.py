@@ -55,6 +55,22 @@ class Need(Enum):
     """The server's policy is declared."""
 
 
+TOPICS = {
+    "SES": ("sessions", "01-sessions.md"),
+    "EVT": ("events and their ids", "02-events.md"),
+    "DEL": ("delivery", "03-delivery.md"),
+    "CUR": ("cursors", "04-cursors.md"),
+    "GET": ("the answer to a GET", "04-cursors.md"),
+    "ATT": ("attachment", "05-attachment.md"),
+    "WIN": ("the window", "06-window.md"),
+    "IDL": ("idleness", "07-idleness.md"),
+    "MOD": ("re-attach or replay", "08-modes.md"),
+    "CLI": ("clients", "09-clients.md"),
+    "ERA": ("revisions", "10-eras.md"),
+}
+"""What the letters of an id stand for, and the chapter of spec/ that has the clauses of that topic."""
+
+
 class Check(Enum):
     """What checks a clause. A check may also be a test id, ``path::name``."""
 
@@ -305,10 +321,10 @@ def _clause(entry: _Entry) -> Clause:
         checks=entry.texts("checks"),
         unchecked=entry.text("unchecked", ""),
         not_on_the_wire=entry.text("not_on_the_wire", ""),
-        example=entry.text("example", ""),
+        example=entry.text("example"),
     )
-    if not _ID.fullmatch(clause.id):
-        raise entry.complain("id must be three capitals, a dash and a number")
+    if not _ID.fullmatch(clause.id) or clause.topic not in TOPICS:
+        raise entry.complain(f"id must be one of {', '.join(TOPICS)}, a dash and a number")
     if not clause.revisions:
         raise entry.complain("revisions is empty")
     for check in clause.checks:
