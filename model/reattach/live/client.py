@@ -279,7 +279,7 @@ class Session:
         return view.status
 
     async def close(self) -> None:
-        """Cut what is open and delete the session, so that the server need not keep it. Ignores a server that is gone."""
+        """Cut what is open and delete the session, for the sake of the server. A server that is gone is ignored."""
         for view in self.views:
             await view.cut()
         if self.id is not None and not self.deleted:

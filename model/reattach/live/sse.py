@@ -17,7 +17,7 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
-class BlockTooLarge(Exception):
+class BlockTooLargeError(Exception):
     """An event stream sent ``MAX_BLOCK`` bytes without completing an event."""
 
 
@@ -59,7 +59,7 @@ class Decoder:
     def feed(self, piece: bytes) -> Iterator[Event | CommentLine]:
         """Decode the next piece of the body.
 
-        Raises ``BlockTooLarge`` if a block grows past ``MAX_BLOCK``.
+        Raises ``BlockTooLargeError`` if a block grows past ``MAX_BLOCK``.
         """
         self._buffer += piece
         if self._at_start:
@@ -77,13 +77,12 @@ class Decoder:
             match = _LINE_END.search(self._buffer, self._scanned)
             if match is None:
                 self._scanned = len(self._buffer)
-                if self._size + len(self._buffer) > MAX_BLOCK:
-                    raise BlockTooLarge(f"an event of more than {MAX_BLOCK} bytes")
+                if len(self._buffer) > MAX_BLOCK:
+                    raise BlockTooLargeError(f"an event of more than {MAX_BLOCK} bytes")
                 return
             line = bytes(self._buffer[: match.start()])
             self._skip_newline = match.group() == b"\r" and match.end() == len(self._buffer)
             self._drop(match.end())
-            self._size += len(line)
             yield from self._line(line.decode("utf-8", errors="replace"))
 
     def _drop(self, count: int) -> None:
@@ -107,6 +106,9 @@ class Decoder:
             if self._data is None:
                 self._data = []
             self._data.append(value)
+            self._size += len(value)
+            if self._size > MAX_BLOCK:
+                raise BlockTooLargeError(f"an event of more than {MAX_BLOCK} bytes")
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:

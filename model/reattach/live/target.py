@@ -32,15 +32,15 @@ class TargetError(Exception):
     """The server under test cannot be used. One line of text."""
 
 
-class BadCommand(TargetError):
+class BadCommandError(TargetError):
     """The command line is not usable: bad quoting, no ``{port}``, no such program."""
 
 
-class DidNotStart(TargetError):
+class DidNotStartError(TargetError):
     """The command ended, or did not answer HTTP in time."""
 
 
-class Died(TargetError):
+class DiedError(TargetError):
     """The server's process ended while it was being probed."""
 
 
@@ -77,7 +77,7 @@ class Command:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> None:
-        """Start the server and wait until it answers HTTP. Raises ``BadCommand`` or ``DidNotStart``.
+        """Start the server and wait until it answers HTTP. Raises ``BadCommandError`` or ``DidNotStartError``.
 
         A restart uses the same port.
         """
@@ -93,7 +93,7 @@ class Command:
                 start_new_session=True,
             )
         except OSError as error:
-            raise BadCommand(f"cannot run {program[0]!r}: {error.strerror or error}") from error
+            raise BadCommandError(f"cannot run {program[0]!r}: {error.strerror or error}") from error
         self._reader = asyncio.create_task(self._read_stderr(), name="stderr of the server under test")
         try:
             await self._wait_until_it_answers()
@@ -130,9 +130,9 @@ class Command:
                 await asyncio.wait({self._reader})
 
     def check(self) -> None:
-        """Raise ``Died`` if the server's process has ended by itself."""
+        """Raise ``DiedError`` if the server's process has ended by itself."""
         if self._process is not None and self._process.returncode is not None:
-            raise Died(f"the server ended by itself ({self._how_it_ended()})")
+            raise DiedError(f"the server ended by itself ({self._how_it_ended()})")
 
     @property
     def stderr_tail(self) -> str:
@@ -152,10 +152,10 @@ class Command:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(1):
                         await asyncio.wait({self._reader} if self._reader else set())
-                raise DidNotStart(f"the command ended before it answered ({self._how_it_ended()})")
+                raise DidNotStartError(f"the command ended before it answered ({self._how_it_ended()})")
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
-                raise DidNotStart(f"the command did not answer HTTP on port {self.port} within {self.start_ms} ms")
+                raise DidNotStartError(f"the command did not answer HTTP on port {self.port} within {self.start_ms} ms")
             with contextlib.suppress(WireError, TimeoutError):
                 async with asyncio.timeout(min(left, 2.0)):
                     if await answers(self.endpoint, self.tls):
@@ -186,11 +186,11 @@ async def answers(endpoint: Endpoint, tls: ssl.SSLContext | None) -> bool:
 
 def _program(command: str, port: int) -> Sequence[str]:
     if "{port}" not in command:
-        raise BadCommand("the command must contain {port}, where the probe puts the port to listen on")
+        raise BadCommandError("the command must contain {port}, where the probe puts the port to listen on")
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise BadCommand(f"the command cannot be split into words: {error}") from error
+        raise BadCommandError(f"the command cannot be split into words: {error}") from error
     return [word.replace("{port}", str(port)) for word in words]
 
 

@@ -1,9 +1,9 @@
 """One HTTP exchange with an MCP server, read in the background and recorded as it is read.
 
 A view reads all the time unless it is paused, because a reader that merely has not got round to reading looks, to the
-server, like one that has stopped. Where it ends is settled when it is opened (``CutPlan``), so that a cut after the n-th
-event, or some bytes into the next, does not depend on when a task is scheduled: what lies beyond the cut is thrown away
-unread, as a client that died there would have thrown it away.
+server, like one that has stopped. Where it ends is settled when it is opened (``CutPlan``), so that a cut after the
+n-th event, or some bytes into the next, does not depend on when a task is scheduled: what lies beyond the cut is thrown
+away unread, as a client that died there would have thrown it away.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from attrs import define, field, frozen
 
 from reattach.live.recorder import Recorder
-from reattach.live.sse import BlockTooLarge, CommentLine, Decoder, Event
+from reattach.live.sse import BlockTooLargeError, CommentLine, Decoder, Event
 from reattach.live.wire import Cut, Exchange, Head, WireError
 from reattach.oracle.observation import (
     Body,
@@ -214,7 +214,7 @@ class View:
             )
             self._changed.set()
             await (self._read_stream() if self.is_stream else self._read_body())
-        except (WireError, BlockTooLarge):
+        except (WireError, BlockTooLargeError):
             if self.closed is None:
                 self._exchange.close(Cut.RESET)
                 self._close(Party.SERVER, clean=False)

@@ -31,23 +31,23 @@ class WireError(Exception):
     """An exchange went wrong below MCP. The text says what, for one line on a terminal."""
 
 
-class BadUrl(WireError):
+class BadUrlError(WireError):
     """The URL is not one that this client can use."""
 
 
-class ConnectFailed(WireError):
+class ConnectFailedError(WireError):
     """No connection came about: refused, unreachable, or no such host."""
 
 
-class TlsFailed(WireError):
+class TlsFailedError(WireError):
     """The TLS handshake failed, or the private CA could not be read."""
 
 
-class NotHttp(WireError):
+class NotHttpError(WireError):
     """What the peer sent is not HTTP/1.1, or the request cannot be written as HTTP/1.1."""
 
 
-class ConnectionLost(WireError):
+class ConnectionLostError(WireError):
     """The peer reset or closed the connection before the response was complete."""
 
 
@@ -75,21 +75,21 @@ class Endpoint:
 
 
 def parse_url(url: str) -> Endpoint:
-    """Read an ``http(s)`` URL. Raises ``BadUrl``, which says what is wrong with it."""
+    """Read an ``http(s)`` URL. Raises ``BadUrlError``, which says what is wrong with it."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BadUrl(f"{url!r} is not a URL: {error}") from error
+        raise BadUrlError(f"{url!r} is not a URL: {error}") from error
     if parts.scheme not in ("http", "https"):
-        raise BadUrl(f"{url!r}: an http or https URL is needed")
+        raise BadUrlError(f"{url!r}: an http or https URL is needed")
     if not parts.hostname:
-        raise BadUrl(f"{url!r}: the host is missing")
+        raise BadUrlError(f"{url!r}: the host is missing")
     if parts.username is not None or parts.password is not None:
-        raise BadUrl("credentials in the URL are not supported; send them with a header")
+        raise BadUrlError("credentials in the URL are not supported; send them with a header")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or any(ord(character) <= 0x20 or ord(character) == 0x7F for character in path):
-        raise BadUrl(f"{url!r}: the path has characters that need percent-encoding")
+        raise BadUrlError(f"{url!r}: the path has characters that need percent-encoding")
     if port is None:
         port = 443 if parts.scheme == "https" else 80
     return Endpoint(parts.scheme, parts.hostname, port, path)
@@ -98,14 +98,14 @@ def parse_url(url: str) -> Endpoint:
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """The TLS settings for ``https``: the system's authorities, and those in ``ca_file`` (PEM) if given.
 
-    Raises ``TlsFailed`` if the file cannot be used.
+    Raises ``TlsFailedError`` if the file cannot be used.
     """
     context = ssl.create_default_context()
     if ca_file is not None:
         try:
             context.load_verify_locations(cafile=ca_file)
         except (OSError, ssl.SSLError) as error:
-            raise TlsFailed(f"cannot use the CA file {ca_file}: {_reason(error)}") from error
+            raise TlsFailedError(f"cannot use the CA file {ca_file}: {_reason(error)}") from error
     context.set_alpn_protocols(["http/1.1"])
     return context
 
@@ -148,7 +148,7 @@ class Exchange:
     async def head(self) -> Head:
         """Wait for the response's status and headers.
 
-        Raises ``ConnectionLost`` or ``NotHttp``. Waits without bound: the caller sets the bound.
+        Raises ``ConnectionLostError`` or ``NotHttpError``. Waits without bound: the caller sets the bound.
         """
         while True:
             event = await self._next()
@@ -156,12 +156,12 @@ class Exchange:
                 headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in event.headers)
                 return Head(event.status_code, headers)
             if not isinstance(event, h11.InformationalResponse):
-                raise NotHttp(f"expected the head of a response, got {type(event).__name__}")
+                raise NotHttpError(f"expected the head of a response, got {type(event).__name__}")
 
     async def read(self) -> bytes | None:
         """The next piece of the body as it arrives; None at its end.
 
-        Raises ``ConnectionLost`` if the connection dies before the end, ``NotHttp`` if the framing is broken.
+        Raises ``ConnectionLostError`` if the connection dies before the end, ``NotHttpError`` if the framing is broken.
         """
         while not self.ended:
             event = await self._next()
@@ -177,16 +177,23 @@ class Exchange:
         self._channel.close(cut)
 
     async def _next(self) -> h11.Event | type[h11.PAUSED]:
+        try:
+            return await self._next_event()
+        except WireError:
+            self._channel.close(Cut.RESET)
+            raise
+
+    async def _next_event(self) -> h11.Event | type[h11.PAUSED]:
         while True:
             try:
                 event = self._http.next_event()
             except h11.RemoteProtocolError as error:
                 if self._http.trailing_data[1]:
-                    raise ConnectionLost("the connection closed in the middle of the response") from error
-                raise NotHttp(f"not an HTTP/1.1 response: {error}") from error
+                    raise ConnectionLostError("the connection closed in the middle of the response") from error
+                raise NotHttpError(f"not an HTTP/1.1 response: {error}") from error
             if event is not h11.NEED_DATA:
                 if isinstance(event, h11.ConnectionClosed):
-                    raise ConnectionLost("the connection closed without a response")
+                    raise ConnectionLostError("the connection closed without a response")
                 return event  # type: ignore[return-value]
             piece = await self._channel.receive(READ_SIZE)
             self._http.receive_data(piece)
@@ -206,7 +213,7 @@ class Exchange:
                 data += self._http.send(h11.Data(data=body)) or b""
             data += self._http.send(h11.EndOfMessage()) or b""
         except (h11.LocalProtocolError, UnicodeEncodeError) as error:
-            raise NotHttp(f"the request cannot be sent over HTTP: {error}") from error
+            raise NotHttpError(f"the request cannot be sent over HTTP: {error}") from error
         await self._channel.send(data)
 
 
@@ -221,9 +228,9 @@ async def exchange(
 ) -> Exchange:
     """Connect and send one request; the response is then read from the exchange.
 
-    ``receive_buffer`` is the socket's SO_RCVBUF in bytes, set before connecting so that it limits the TCP window. Header
-    values are sent as UTF-8. Raises ``ConnectFailed``, ``TlsFailed``, ``NotHttp`` or ``ConnectionLost``. Waits without
-    bound: the caller sets the bound.
+    ``receive_buffer`` is the socket's SO_RCVBUF in bytes, set before connecting so that it limits the TCP window.
+    Header values are sent as UTF-8. Raises ``ConnectFailedError``, ``TlsFailedError``, ``NotHttpError`` or
+    ``ConnectionLostError``. Waits without bound: the caller sets the bound.
     """
     channel = await _connect(endpoint, tls, receive_buffer)
     try:
@@ -240,7 +247,7 @@ async def _connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffe
     try:
         addresses = await loop.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise ConnectFailed(f"cannot find the host {endpoint.host}: {_reason(error)}") from error
+        raise ConnectFailedError(f"cannot find the host {endpoint.host}: {_reason(error)}") from error
     failure: OSError | None = None
     for family, kind, protocol, _, address in addresses:
         sock = socket.socket(family, kind, protocol)
@@ -266,7 +273,7 @@ async def _connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffe
                 raise
         return channel
     assert failure is not None, "getaddrinfo returned no address and no error"
-    raise ConnectFailed(f"cannot connect to {endpoint.authority}: {_reason(failure)}") from failure
+    raise ConnectFailedError(f"cannot connect to {endpoint.authority}: {_reason(failure)}") from failure
 
 
 class _Channel:
@@ -289,12 +296,12 @@ class _Channel:
                 except ssl.SSLWantReadError:
                     await self._flush()
                     if not await self._fill(READ_SIZE):
-                        raise TlsFailed("the connection closed during the TLS handshake") from None
+                        raise TlsFailedError("the connection closed during the TLS handshake") from None
             await self._flush()
         except ssl.SSLError as error:
-            raise TlsFailed(f"the TLS handshake failed: {_reason(error)}") from error
-        except ConnectionLost as error:
-            raise TlsFailed(f"the TLS handshake failed: {error}") from error
+            raise TlsFailedError(f"the TLS handshake failed: {_reason(error)}") from error
+        except ConnectionLostError as error:
+            raise TlsFailedError(f"the TLS handshake failed: {error}") from error
 
     async def send(self, data: bytes) -> None:
         if self._tls is None:
@@ -316,7 +323,7 @@ class _Channel:
             except ssl.SSLZeroReturnError:
                 return b""
             except ssl.SSLError as error:
-                raise ConnectionLost(f"TLS failed: {_reason(error)}") from error
+                raise ConnectionLostError(f"TLS failed: {_reason(error)}") from error
 
     def close(self, cut: Cut) -> None:
         if self._closed:
@@ -342,13 +349,13 @@ class _Channel:
         try:
             await asyncio.get_running_loop().sock_sendall(self._socket, data)
         except OSError as error:
-            raise ConnectionLost(f"the connection broke while sending: {_reason(error)}") from error
+            raise ConnectionLostError(f"the connection broke while sending: {_reason(error)}") from error
 
     async def _receive_raw(self, limit: int) -> bytes:
         try:
             return await asyncio.get_running_loop().sock_recv(self._socket, limit)
         except OSError as error:
-            raise ConnectionLost(f"the connection broke: {_reason(error)}") from error
+            raise ConnectionLostError(f"the connection broke: {_reason(error)}") from error
 
 
 def _reason(error: OSError) -> str:
