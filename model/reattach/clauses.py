@@ -18,13 +18,7 @@ from attrs import frozen
 
 from reattach.machine.revision import Revision
 from reattach.oracle.verdict import Kind, Level
-
-
-class Profile(Enum):
-    """Which obligations are applied. ``reattach`` holds all of ``mcp`` and more."""
-
-    MCP = "mcp"
-    REATTACH = "reattach"
+from reattach.oracle.verdict import Profile as Profile
 
 
 class About(Enum):

@@ -7,6 +7,13 @@ from attrs import field, frozen
 from reattach.oracle.observation import Observation
 
 
+class Profile(Enum):
+    """Which obligations are applied to one and the same run. ``reattach`` holds all of ``mcp`` and more."""
+
+    MCP = "mcp"
+    REATTACH = "reattach"
+
+
 class Level(Enum):
     """How strongly a clause binds."""
 
@@ -72,6 +79,7 @@ class Fault(Enum):
     POSITION_NOT_STATED = "position-not-stated"
     HEALTHY_VIEW_ENDED = "healthy-view-ended"
     INVALID_ID = "invalid-id"
+    RETRY_MISSING = "retry-missing"
 
 
 @frozen(kw_only=True)

@@ -1,0 +1,257 @@
+"""The identity of a JSON-RPC message: when two deliveries are deliveries of one message.
+
+Drivers build ``Expect.keys`` with these functions and the oracle compares with the same ones, so the rules are exact:
+
+``message_key`` (for ``Expect.origin == "numbered"``)
+    ``LABEL#N``                a log notification (``notifications/message``) whose ``params.data`` is, contains (to a
+                               depth of 4), or is the JSON text of, an object with a text ``label`` and an integer
+                               ``n``. Labels are unique per call, so this names one message of one call.
+    ``progress:TOKEN:VALUE``   a progress notification; 3.0 counts as 3.
+    ``response:ID``            a response, result or error; the id as it stands.
+    ``METHOD:DIGEST``          any other notification or request from the server.
+    ``message:DIGEST``         anything else, batches included.
+
+``normalised_key`` (for ``Expect.origin == "metamorphic"``) drops what two runs of one call cannot have in common:
+    ``#N``                     a numbered log notification, without its label.
+    ``progress:VALUE``         a progress notification, without its token.
+    ``response:DIGEST``        a response, without its id: the digest is of the normalised result or error.
+    otherwise as above, over the normalised message.
+
+A normalised value has no top-level ``id``, no ``progressToken`` and no ``requestId``; members named like times (see
+``TIME_NAMES``, ignoring case, ``_`` and ``-``) are emptied; in text, ISO 8601 times and durations (``12 ms``,
+``0.3 s``) become ``<time>``. DIGEST is the first 16 hex digits of the SHA-256 of the JSON text with sorted members.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from attrs import frozen
+
+from reattach.oracle.observation import Json
+
+TIME_NAMES = frozenset(
+    {
+        "at", "created", "createdat", "date", "datetime", "duration", "durationms", "elapsed", "elapsedms",
+        "epoch", "lastmodified", "latency", "latencyms", "modified", "now", "startedat", "time", "timems",
+        "timestamp", "timestampms", "ts", "updated", "updatedat", "uptime",
+    }
+)  # fmt: skip
+"""Member names whose values are times, in lower case without ``_`` and ``-``."""
+
+_DEPTH = 4
+_LONGEST_JSON_TEXT = 65_536
+_NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
+_TIME_IN_TEXT = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
+    r"|\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b"
+)
+
+
+@frozen
+class Numbered:
+    """A message that says which of its series it is."""
+
+    label: str
+    """The series: the label of a numbered log notification, or ``progress:TOKEN``."""
+    n: int
+
+
+def message_key(payload: Json) -> str:
+    """The identity of a message within its session (``Expect.origin == "numbered"``); see the top of this file."""
+    number = numbered_log(payload)
+    if number is not None:
+        return f"{number.label}#{number.n}"
+    progress = _progress(payload)
+    if progress is not None:
+        return f"progress:{progress[0]}:{progress[1]}"
+    if is_response(payload):
+        return f"response:{response_ids(payload)[0]}"
+    return f"{_name(payload)}:{digest(payload)}"
+
+
+def normalised_key(payload: Json) -> str:
+    """The identity of a message between two runs of one call (``Expect.origin == "metamorphic"``)."""
+    number = numbered_log(payload)
+    if number is not None:
+        return f"#{number.n}"
+    progress = _progress(payload)
+    if progress is not None:
+        return f"progress:{progress[1]}"
+    return f"{'response' if is_response(payload) else _name(payload)}:{digest(_normalised(payload))}"
+
+
+def numbered_log(payload: Json) -> Numbered | None:
+    """The label and number of a numbered log notification; None if the message is none."""
+    if not isinstance(payload, Mapping) or payload.get("method") != "notifications/message":
+        return None
+    params = payload.get("params")
+    return _find_number(params.get("data"), _DEPTH) if isinstance(params, Mapping) else None
+
+
+def numbered(payload: Json) -> Numbered | None:
+    """The series and number of a message that carries one: a numbered log notification or whole-number progress."""
+    number = numbered_log(payload)
+    if number is not None:
+        return number
+    progress = _progress(payload)
+    if progress is None or not progress[1].isdigit() or len(progress[1]) > 15:
+        return None
+    return Numbered(f"progress:{progress[0]}", int(progress[1]))
+
+
+def is_response(payload: Json) -> bool:
+    """Whether the message is a single JSON-RPC response, result or error."""
+    return (
+        isinstance(payload, Mapping)
+        and "method" not in payload
+        and "id" in payload
+        and ("result" in payload or "error" in payload)
+    )
+
+
+def response_ids(payload: Json) -> tuple[str, ...]:
+    """The ids, as text, of the responses that a message is or, as a batch, contains."""
+    return tuple(_text(message["id"]) for message in _messages(payload) if is_response(message))
+
+
+def request_ids(payload: Json) -> tuple[str, ...]:
+    """The ids, as text, of the JSON-RPC requests that a message is or, as a batch, contains."""
+    return tuple(_text(m["id"]) for m in _messages(payload) if "method" in m and m.get("id") is not None)
+
+
+def labels_claimed(payload: Json) -> tuple[str, ...]:
+    """The series that a request can cause: its progress token, and the ``label`` among its tool's arguments."""
+    claimed = []
+    for message in _messages(payload):
+        params = message.get("params")
+        if not isinstance(params, Mapping):
+            continue
+        meta, arguments = params.get("_meta"), params.get("arguments")
+        if isinstance(meta, Mapping) and isinstance(meta.get("progressToken"), str | int):
+            claimed.append(f"progress:{_text(meta['progressToken'])}")
+        if isinstance(arguments, Mapping) and isinstance(arguments.get("label"), str):
+            claimed.append(str(arguments["label"]))
+    return tuple(claimed)
+
+
+def label_of_key(key: str) -> str | None:
+    """The series that a ``message_key`` belongs to: ``LABEL`` of ``LABEL#N``, ``progress:TOKEN``, else None."""
+    if key.startswith("progress:"):
+        return key.rpartition(":")[0]
+    label, sep, n = key.rpartition("#")
+    return label if sep and n.lstrip("-").isdigit() else None
+
+
+def is_identifying(key: str) -> bool:
+    """Whether a ``message_key`` names one message of its session, so that a second delivery is a second delivery.
+
+    Numbered messages and responses do; progress has to grow with every notification; anything else may rightly be said
+    twice in the same words.
+    """
+    return key.startswith("response:") or label_of_key(key) is not None
+
+
+def digest(payload: Json) -> str:
+    """16 hex digits that are the same for the same JSON value."""
+    try:
+        text = json.dumps(payload, sort_keys=True, separators=(",", ":"), default=_plain)
+    except (ValueError, RecursionError, TypeError):
+        text = f"beyond JSON: {type(payload).__name__}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(type(value).__name__)
+
+
+def _messages(payload: Json) -> Iterator[Mapping[str, Json]]:
+    if isinstance(payload, Mapping):
+        yield payload
+    elif isinstance(payload, Sequence) and not isinstance(payload, str):
+        yield from (message for message in payload if isinstance(message, Mapping))
+
+
+def _text(value: Json) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    try:
+        return str(value)[:200]
+    except ValueError:  # an integer of more digits than Python turns into text
+        return "beyond text"
+
+
+def _name(payload: Json) -> str:
+    method = payload.get("method") if isinstance(payload, Mapping) else None
+    return method if isinstance(method, str) else "message"
+
+
+def _progress(payload: Json) -> tuple[str, str] | None:
+    if not isinstance(payload, Mapping) or payload.get("method") != "notifications/progress":
+        return None
+    params = payload.get("params")
+    if not isinstance(params, Mapping):
+        return None
+    token, progress = params.get("progressToken"), params.get("progress")
+    if not isinstance(token, str | int) or not isinstance(progress, int | float):
+        return None
+    return _text(token), _text(progress)
+
+
+def _find_number(data: Json, depth: int) -> Numbered | None:
+    if isinstance(data, str):
+        if not data.lstrip().startswith(("{", "[")) or len(data) > _LONGEST_JSON_TEXT:
+            return None
+        try:
+            data = json.loads(data)
+        except (ValueError, RecursionError):
+            return None
+    if isinstance(data, Mapping):
+        label, n = data.get("label"), data.get("n")
+        if isinstance(label, str) and isinstance(n, int) and not isinstance(n, bool) and abs(n) < 10**15:
+            return Numbered(label, n)
+        inner: Iterator[Json] = iter(data.values())
+    elif isinstance(data, Sequence):
+        inner = iter(data)
+    else:
+        return None
+    if depth == 0:
+        return None
+    for value in inner:
+        found = _find_number(value, depth - 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _normalised(payload: Json) -> Json:
+    if isinstance(payload, Mapping):
+        payload = {name: value for name, value in payload.items() if name != "id"}
+    try:
+        return _without_times(payload)
+    except RecursionError:
+        return None
+
+
+def _without_times(value: Json) -> Json:
+    if isinstance(value, str):
+        return _TIME_IN_TEXT.sub("<time>", value)
+    if isinstance(value, Mapping):
+        return {
+            name: "<time>" if _is_time(name, inner) else _without_times(inner)
+            for name, inner in value.items()
+            if name not in _NEVER_THE_SAME_TWICE
+        }
+    if isinstance(value, Sequence):
+        return [_without_times(inner) for inner in value]
+    return value
+
+
+def _is_time(name: str, value: Json) -> bool:
+    return isinstance(value, str | int | float) and name.lower().replace("_", "").replace("-", "") in TIME_NAMES
