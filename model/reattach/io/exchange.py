@@ -28,6 +28,7 @@ from reattach.oracle.observation import (
     Restarted,
     Settled,
 )
+from reattach.oracle.verdict import Finding
 
 _LINE = 78
 """Characters of text in a line, after its time and its connection."""
@@ -79,6 +80,11 @@ def steps_of(evidence: Sequence[Observation]) -> tuple[Step, ...]:
             steps += lines
             position += 1
     return tuple(steps)
+
+
+def exchange_lines(finding: Finding) -> list[str]:
+    """The exchange of a finding as plain lines, the first wrong one marked with the fault."""
+    return [f"{step}   <== {finding.fault.value}" if step.wrong else str(step) for step in steps_of(finding.evidence)]
 
 
 def describe_message(payload: Json) -> str:

@@ -5,18 +5,15 @@ never sent to a terminal or into XML.
 """
 
 import json
-import unicodedata
 
 from reattach.oracle.observation import Json
-
-_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def plain(text: str) -> str:
     """The text on one line, with everything that does not print escaped as JSON escapes it."""
-    if text.isascii() and text.isprintable():
+    if text.isprintable():
         return text
-    return "".join(_escape(character) for character in text)
+    return "".join(character if character.isprintable() else _escape(character) for character in text)
 
 
 def plain_lines(text: str) -> str:
@@ -35,8 +32,6 @@ def shorten(text: str, limit: int) -> str:
 
 
 def _escape(character: str) -> str:
-    if unicodedata.category(character) not in _HIDDEN:
-        return character
     code = ord(character)
     if code > 0xFFFF:
         return f"\\U{code:08x}"

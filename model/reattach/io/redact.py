@@ -16,6 +16,7 @@ from urllib.parse import quote
 from attrs import evolve, fields, frozen
 
 from reattach.oracle.observation import Json, Observation, Request, Response
+from reattach.oracle.verdict import Report
 
 Item = TypeVar("Item")
 
@@ -135,3 +136,25 @@ def _trie(words: Sequence[str]) -> str:
     if not branches:
         return re.escape(prefix)
     return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'?' if rests[0] == '' else ''}"
+
+
+def redact_report(report: Report, redactor: Redactor) -> Report:
+    """The report without any secret."""
+    return Report(
+        clauses=tuple(evolve(result, note=redactor.text(result.note)) for result in report.clauses),
+        findings=tuple(
+            evolve(
+                finding,
+                summary=redactor.text(finding.summary),
+                evidence=redactor.observations(finding.evidence),
+                experiment=redactor.text(finding.experiment),
+            )
+            for finding in report.findings
+        ),
+        notes=tuple(redactor.text(note) for note in report.notes),
+    )
+
+
+def report_observations(report: Report) -> tuple[Observation, ...]:
+    """Every observation that a report shows."""
+    return tuple(observation for finding in report.findings for observation in finding.evidence)

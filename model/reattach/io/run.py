@@ -63,13 +63,28 @@ class Run:
     fail_on: FailOn = FailOn.MUST
 
 
+@frozen(kw_only=True)
+class Presented:
+    """What a report is rendered from. Redacted already: renderers show what they are given."""
+
+    report: Report
+    run: Run
+    replays: tuple[str | None, ...]
+    """For each finding the file that replays it, None if none was written."""
+
+
 def verdict_of(report: Report, run: Run) -> Verdict:
     """The verdict on a run at its ``fail_on`` level."""
-    kinds = [_FAILS_FROM[finding.kind] for finding in report.findings]
-    if any(_counts(level, run.fail_on) for level in kinds + _unexplained(report)):
+    levels = [_FAILS_FROM[finding.kind] for finding in report.findings] + _unexplained(report)
+    if any(_reaches(level, run.fail_on) for level in levels):
         return Verdict.VIOLATES
     observed = any(result.outcome is not Outcome.NOT_OBSERVED for result in report.clauses)
     return Verdict.CONFORMS if observed and not run.stopped else Verdict.NO_VERDICT
+
+
+def counts(kind: Kind, fail_on: FailOn) -> bool:
+    """Whether a finding of this kind makes a run fail at this level."""
+    return _reaches(_FAILS_FROM[kind], fail_on)
 
 
 def results_by_outcome(report: Report) -> dict[Outcome, list[ClauseResult]]:
@@ -84,5 +99,5 @@ def _unexplained(report: Report) -> list[FailOn]:
     return [_FAILS_FROM_LEVEL[result.level] for result in violated if result.clause not in explained]
 
 
-def _counts(level: FailOn, fail_on: FailOn) -> bool:
+def _reaches(level: FailOn, fail_on: FailOn) -> bool:
     return _ORDER.index(level) <= _ORDER.index(fail_on)

@@ -1,0 +1,68 @@
+"""The report for programs: ``reattach-report/1``, described by spec/schema/report-1.schema.json."""
+
+import json
+
+import reattach
+from reattach.io.exchange import exchange_lines
+from reattach.io.run import EXIT_CODES, Presented, verdict_of
+from reattach.io.trace import observation_to_json
+from reattach.oracle.observation import Json
+from reattach.oracle.verdict import ClauseResult
+
+SCHEMA = "reattach-report/1"
+
+
+def report_to_json(presented: Presented) -> dict[str, Json]:
+    """The report as a JSON object."""
+    report, run = presented.report, presented.run
+    verdict = verdict_of(report, run)
+    return {
+        "schema": SCHEMA,
+        "tool": {"name": "reattach", "version": reattach.__version__},
+        "verdict": verdict.value,
+        "exit_code": EXIT_CODES[verdict],
+        "run": {
+            "target": run.target,
+            "server": run.server,
+            "revision": run.revision,
+            "profile": run.profile,
+            "seed": run.seed,
+            "stimulus": run.stimulus,
+            "elapsed_ms": run.elapsed_ms,
+            "fail_on": run.fail_on.value,
+            "stopped": run.stopped,
+            "command": run.command,
+        },
+        "notes": list(report.notes),
+        "clauses": [_clause(result) for result in report.clauses],
+        "findings": [
+            {
+                "clause": finding.clause,
+                "level": finding.level.value,
+                "kind": finding.kind.value,
+                "fault": finding.fault.value,
+                "summary": finding.summary,
+                "times": finding.times,
+                "experiment": finding.experiment,
+                "steps": exchange_lines(finding),
+                "evidence": [observation_to_json(observation) for observation in finding.evidence],
+                "replay": replay,
+            }
+            for finding, replay in zip(report.findings, presented.replays, strict=True)
+        ],
+    }
+
+
+def render_json(presented: Presented) -> str:
+    """The report as text: indented, ASCII."""
+    return json.dumps(report_to_json(presented), indent=2) + "\n"
+
+
+def _clause(result: ClauseResult) -> dict[str, Json]:
+    return {
+        "id": result.clause,
+        "level": result.level.value,
+        "outcome": result.outcome.value,
+        "observations": result.observations,
+        "note": result.note,
+    }

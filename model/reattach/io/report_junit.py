@@ -1,0 +1,89 @@
+"""The report for continuous integration: JUnit XML, a suite per topic and a case per clause.
+
+A clause that was not observed is *skipped*, with its reason; one whose findings do not count at the ``--fail-on`` level
+passes, and its findings are in its output. A run without a verdict adds a case that is an *error*, so that it can never
+look like a pass.
+"""
+
+import re
+from collections.abc import Sequence
+from xml.etree import ElementTree
+
+from reattach.clauses import Registry
+from reattach.io.exchange import exchange_lines
+from reattach.io.plain import plain_lines
+from reattach.io.run import Presented, Run, Verdict, counts, verdict_of
+from reattach.oracle.verdict import ClauseResult, Finding, Outcome
+
+# What XML 1.0 cannot hold even as a reference. `plain_lines` has escaped the rest of what does not print.
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def render_junit(presented: Presented, registry: Registry) -> str:
+    """The report as JUnit XML."""
+    report, run = presented.report, presented.run
+    root = ElementTree.Element("testsuites", name=_text(f"reattach {run.target}"))
+    suites: dict[str, ElementTree.Element] = {}
+    for result in report.clauses:
+        topic = result.clause.partition("-")[0]
+        if topic not in suites:
+            suites[topic] = ElementTree.SubElement(root, "testsuite", name=topic)
+        findings = [
+            (finding, replay)
+            for finding, replay in zip(report.findings, presented.replays, strict=True)
+            if finding.clause == result.clause
+        ]
+        _case(suites[topic], result, findings, run, registry)
+    if verdict_of(report, run) is Verdict.NO_VERDICT:
+        suite = ElementTree.SubElement(root, "testsuite", name="run")
+        case = ElementTree.SubElement(suite, "testcase", classname="reattach.run", name="verdict")
+        reason = run.stopped or "nothing was observed"
+        ElementTree.SubElement(case, "error", type="no-verdict", message=_text(reason))
+    for element in [*root.findall("testsuite"), root]:
+        _count(element)
+    root.set("time", f"{run.elapsed_ms / 1000:.3f}")
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _case(
+    suite: ElementTree.Element,
+    result: ClauseResult,
+    findings: Sequence[tuple[Finding, str | None]],
+    run: Run,
+    registry: Registry,
+) -> None:
+    clause = registry.get(result.clause)
+    title = f"{result.clause} {clause.title}" if clause else result.clause
+    classname = f"reattach.{suite.get('name')}"
+    case = ElementTree.SubElement(suite, "testcase", classname=classname, name=_text(title), time="0")
+    failing = [item for item in findings if counts(item[0].kind, run.fail_on)]
+    if failing:
+        faults = ", ".join(dict.fromkeys(finding.fault.value for finding, _ in failing))
+        message = f"{faults}: {failing[0][0].summary}"
+        failure = ElementTree.SubElement(case, "failure", type=failing[0][0].kind.value, message=_text(message))
+        statement = [f"{result.level.value}: {clause.statement}"] if clause else []
+        failure.text = _text("\n\n".join(statement + [_finding(*item) for item in failing]))
+    elif result.outcome is Outcome.VIOLATED and not findings:
+        ElementTree.SubElement(case, "failure", type="violated", message=_text(result.note or "violated"))
+    elif result.outcome is Outcome.NOT_OBSERVED:
+        ElementTree.SubElement(case, "skipped", message=_text(result.note or "not observed"))
+    other = [_finding(*item) for item in findings if item not in failing]
+    if other:
+        ElementTree.SubElement(case, "system-out").text = _text("\n\n".join(other))
+
+
+def _finding(finding: Finding, replay: str | None) -> str:
+    lines = [f"{finding.fault.value} ({finding.kind.value}): {finding.summary}", *exchange_lines(finding)]
+    if replay:
+        lines.append(f"reattach replay {replay}")
+    return "\n".join(lines)
+
+
+def _count(element: ElementTree.Element) -> None:
+    for name, tag in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        element.set(name, str(len(element.findall(f".//{tag}"))))
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", plain_lines(text))

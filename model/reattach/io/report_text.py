@@ -1,0 +1,163 @@
+"""The report for people: what was run, a table of clauses by outcome, then each finding as an exchange."""
+
+from io import StringIO
+
+from rich import box
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from reattach.clauses import Registry
+from reattach.io.exchange import Step, steps_of
+from reattach.io.plain import plain
+from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, verdict_of
+from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome
+
+WIDTH = 100
+"""Columns of a report that does not go to a terminal."""
+
+_STYLES = {Outcome.VIOLATED: "bold red", Outcome.HELD: "green", Outcome.NOT_OBSERVED: "yellow"}
+_VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.VIOLATES: "bold red", Verdict.NO_VERDICT: "bold yellow"}
+_STEP_STYLES = {">": "cyan", "<": "default", ".": "dim"}
+_COUNT_WORDS = {
+    Kind.VIOLATES_MUST: ("MUST violated", "MUSTs violated"),
+    Kind.BREAKS_CONTRACT: ("own contract broken", "own contracts broken"),
+    Kind.AGAINST_SHOULD: ("SHOULD not followed", "SHOULDs not followed"),
+    Kind.UNDEFINED_AREA: ("difference in an undefined area", "differences in undefined areas"),
+}
+
+
+def render_text(presented: Presented, registry: Registry) -> str:
+    """The report as plain text of 100 columns, without styles."""
+    console = Console(file=StringIO(), width=WIDTH, no_color=True, force_terminal=False, legacy_windows=False)
+    console.print(text_report(presented, registry))
+    text = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
+    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+
+
+def text_report(presented: Presented, registry: Registry) -> RenderableType:
+    """The report for a Rich console."""
+    parts: list[RenderableType] = [_header(presented.run), ""]
+    results = results_by_outcome(presented.report)
+    for outcome in (Outcome.VIOLATED, Outcome.HELD):
+        if results[outcome]:
+            parts += [_table(outcome, results[outcome], presented, registry), ""]
+    if results[Outcome.NOT_OBSERVED]:
+        parts += [_not_observed(results[Outcome.NOT_OBSERVED], registry), ""]
+    findings = zip(presented.report.findings, presented.replays, strict=True)
+    for number, (finding, replay) in enumerate(findings, start=1):
+        parts += [finding_text(number, finding, replay, registry), ""]
+    parts += [Text(f"note: {plain(note)}", style="dim") for note in presented.report.notes]
+    parts.append(_summary(presented))
+    return Group(*parts)
+
+
+def finding_text(number: int, finding: Finding, replay: str | None, registry: Registry) -> RenderableType:
+    """One finding: what it is, the clause's words, and the exchange that shows it."""
+    clause = registry.get(finding.clause)
+    head = Text.assemble(
+        (f"{number}. ", "bold"),
+        (finding.fault.value, "bold red"),
+        f"  {finding.clause} {finding.level.value}  {finding.kind.value}",
+        "" if finding.times == 1 else f"  seen {finding.times} times",
+    )
+    body: list[RenderableType] = [Text(plain(finding.summary))]
+    if clause is not None:
+        body.append(Text(f"{clause.id}: {clause.statement}", style="italic"))
+    steps = steps_of(finding.evidence)
+    body += ["", exchange_text(steps, finding.fault.value), ""] if steps else []
+    body += [Text(f"reattach replay {plain(replay)}", style="dim")] if replay else []
+    return Group(head, Padding(Group(*body), (0, 0, 0, 3)))
+
+
+def exchange_text(steps: tuple[Step, ...], fault: str) -> RenderableType:
+    """The lines of an exchange, with the first wrong thing marked."""
+    lines: list[RenderableType] = []
+    for step in steps:
+        line = Text(str(step), style="bold red" if step.wrong else _STEP_STYLES[step.direction], no_wrap=True)
+        lines.append(line)
+        if step.wrong:
+            lines.append(Text(f"{'':>13}^ {fault}", style="bold red"))
+    return Group(*lines)
+
+
+def _header(run: Run) -> RenderableType:
+    rows = (
+        ("target", run.target),
+        ("server", run.server),
+        ("revision", run.revision),
+        ("profile", run.profile),
+        ("stimulus", run.stimulus),
+        ("seed", "" if run.seed is None else str(run.seed)),
+        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s"),
+    )
+    table = Table.grid(padding=(0, 2))
+    for name, value in rows:
+        if value:
+            table.add_row(Text(name, style="dim"), Text(plain(value), overflow="fold"))
+    return table
+
+
+def _table(outcome: Outcome, results: list[ClauseResult], presented: Presented, registry: Registry) -> RenderableType:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("clause", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    table.add_column("what", ratio=3)
+    table.add_column("seen", justify="right", no_wrap=True)
+    table.add_column("fault" if outcome is Outcome.VIOLATED else "note", ratio=3)
+    for result in results:
+        remark = _faults(result, presented) if outcome is Outcome.VIOLATED else result.note
+        cells = [result.clause, result.level.value, _title(result, registry), str(result.observations), remark]
+        table.add_row(*(Text(plain(cell)) for cell in cells))
+    return Group(_heading(outcome, len(results)), table)
+
+
+def _not_observed(results: list[ClauseResult], registry: Registry) -> RenderableType:
+    """What was not exercised, by reason: many clauses share one."""
+    reasons: dict[str, list[ClauseResult]] = {}
+    for result in results:
+        reasons.setdefault(result.note, []).append(result)
+    parts: list[RenderableType] = [_heading(Outcome.NOT_OBSERVED, len(results))]
+    for reason, group in reasons.items():
+        names = "; ".join(f"{result.clause} {_title(result, registry)}".rstrip() for result in group)
+        parts += [Text(plain(names)), Padding(Text(plain(reason), style="dim"), (0, 0, 0, 3))]
+    return Group(*parts)
+
+
+def _heading(outcome: Outcome, count: int) -> Text:
+    return Text(f"{outcome.value}: {count}", style=_STYLES[outcome])
+
+
+def _title(result: ClauseResult, registry: Registry) -> str:
+    clause = registry.get(result.clause)
+    return clause.title if clause is not None else ""
+
+
+def _faults(result: ClauseResult, presented: Presented) -> str:
+    findings = [finding for finding in presented.report.findings if finding.clause == result.clause]
+    faults = ", ".join(dict.fromkeys(finding.fault.value for finding in findings))
+    return f"{faults}; {result.note}" if faults and result.note else faults or result.note
+
+
+def _summary(presented: Presented) -> RenderableType:
+    report, run = presented.report, presented.run
+    verdict = verdict_of(report, run)
+    counts = {outcome.value: len(results) for outcome, results in results_by_outcome(report).items()}
+    clauses = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    kinds = [finding.kind for finding in report.findings]
+    found = [
+        f"{kinds.count(kind)} {words[0] if kinds.count(kind) == 1 else words[1]}"
+        for kind, words in _COUNT_WORDS.items()
+        if kind in kinds
+    ]
+    lines = [
+        Text.assemble(
+            ("verdict: ", "bold"), (verdict.value, _VERDICT_STYLES[verdict]), f" (exit {EXIT_CODES[verdict]})"
+        ),
+        Text(f"clauses: {clauses}"),
+    ]
+    lines += [Text(f"findings: {', '.join(found)}; --fail-on {run.fail_on.value}")] if found else []
+    lines += [Text(f"stopped early: {plain(run.stopped)}", style="bold yellow")] if run.stopped else []
+    lines += [Text(f"to repeat: {plain(run.command)}", style="dim", overflow="fold")] if run.command else []
+    return Group(*lines)
