@@ -177,7 +177,7 @@ def _reason(exception: BaseException, type: type | None) -> str:
     if isinstance(exception, KeyError):
         return "missing"
     if isinstance(exception, ForbiddenExtraKeysError):
-        return f"unknown: {', '.join(sorted(exception.extra_fields))}"
+        return f"unknown key: {', '.join(sorted(exception.extra_fields))}"
     return str(exception)
 
 

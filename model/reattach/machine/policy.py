@@ -4,6 +4,8 @@ Every limit and every budget of the standard is a field here and nowhere else. T
 counts are integers, sizes are bytes.
 """
 
+from collections.abc import Callable
+
 from attrs import frozen
 
 
@@ -49,21 +51,25 @@ SHORT = Policy(
 """The policy of demos and probes: small enough that every limit can be reached in seconds."""
 
 
-def is_valid(policy: Policy) -> bool:
-    """Whether the numbers fit each other; the precondition of every theorem.
+CONDITIONS: dict[str, Callable[[Policy], bool]] = {
+    "window_events >= 2": lambda policy: policy.window_events >= 2,
+    "window_bytes >= 1": lambda policy: policy.window_bytes >= 1,
+    "stall_reads >= 1": lambda policy: policy.stall_reads >= 1,
+    "0 < stall_ms < window_ms": lambda policy: 0 < policy.stall_ms < policy.window_ms,
+    "0 <= retry_ms < absence_ms": lambda policy: 0 <= policy.retry_ms < policy.absence_ms,
+    "open_streams >= 2": lambda policy: policy.open_streams >= 2,
+    "sessions >= 1": lambda policy: policy.sessions >= 1,
+    "400 <= refusal_status < 500": lambda policy: 400 <= policy.refusal_status < 500,
+    "0 < heartbeat_ms < 60000": lambda policy: 0 < policy.heartbeat_ms < 60_000,
+}
+"""What makes the numbers fit each other, by what it says.
 
-    N >= 2: one event may be written and one held. stall < T: a reader inside its budget does not lose to age what it
-    was about to read. retry < absence: a client that obeys ``retry`` comes back to a living session.
-    open_streams >= 2: the standalone stream is always one of them.
-    heartbeat < 60 s: below the shortest idle limit of common load balancers.
-    """
-    return (
-        policy.window_events >= 2
-        and policy.window_bytes >= 1
-        and policy.stall_reads >= 1
-        and 0 < policy.stall_ms < policy.window_ms
-        and 0 <= policy.retry_ms < policy.absence_ms
-        and policy.open_streams >= 2
-        and policy.sessions >= 1
-        and 0 < policy.heartbeat_ms < 60_000
-    )
+N >= 2: one event may be written and one held. stall < T: a reader inside its budget does not lose to age what it was
+about to read. retry < absence: a client that obeys ``retry`` comes back to a living session. open_streams >= 2: the
+standalone stream is always one of them. heartbeat < 60 s: below the shortest idle limit of common load balancers.
+"""
+
+
+def is_valid(policy: Policy) -> bool:
+    """Whether the numbers fit each other; the precondition of every theorem."""
+    return all(holds(policy) for holds in CONDITIONS.values())

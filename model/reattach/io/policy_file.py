@@ -1,0 +1,92 @@
+"""Policies from files: TOML with the fields of ``Policy`` under their own names, or a preset by its name.
+
+One file serves both sides: ``reattach serve`` runs by it, where what is left out has its default; ``reattach probe``
+holds a server to it, where what is left out is not declared. A probe's file may also say what only a declaration has
+(``takeover``, ``transport_buffer_bytes``).
+"""
+
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+
+from attrs import asdict, fields, frozen
+from cattrs.errors import BaseValidationError
+
+from reattach.io.trace import first_reason, strict_converter
+from reattach.machine.policy import CONDITIONS, SHORT, Policy
+from reattach.oracle.declaration import Declaration, declaration_of
+
+PRESETS = {"default": Policy(), "short": SHORT}
+"""By the name that ``--policy`` takes. A file of the same name is reached as ``./short``."""
+
+_CONVERTER = strict_converter()
+_POLICY_KEYS = {attribute.name for attribute in fields(Policy)}
+
+
+@frozen
+class PolicyError(Exception):
+    """A policy cannot be used: the file, and the key and what is wrong with it."""
+
+    source: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.reason}"
+
+
+def read_policy(source: str) -> Policy:
+    """The policy of a preset or a file, to run by. Raises PolicyError."""
+    if source in PRESETS:
+        return PRESETS[source]
+    given = _read(source)
+    if given.takeover is False:
+        raise PolicyError(source, "takeover: the reference server takes over from a view that is still open")
+    chosen = _chosen(given)
+    _check(source, Policy(**chosen), chosen, _POLICY_KEYS)
+    return Policy(**chosen)
+
+
+def read_declaration(source: str) -> Declaration:
+    """The declaration of a preset or a file, to be held to. Raises PolicyError."""
+    if source in PRESETS:
+        return declaration_of(PRESETS[source])
+    given = _read(source)
+    chosen = _chosen(given)
+    # What is not declared is not known, so nothing is said about how it fits.
+    _check(source, Policy(**chosen), chosen, chosen)
+    return given
+
+
+def _chosen(given: Declaration) -> dict[str, int]:
+    return {key: value for key, value in asdict(given).items() if key in _POLICY_KEYS and value is not None}
+
+
+def _check(source: str, policy: Policy, chosen: Collection[str], known: Collection[str]) -> None:
+    for condition, holds in CONDITIONS.items():
+        about = [key for key in sorted(_POLICY_KEYS) if key in condition]
+        if all(key in known for key in about) and not holds(policy):
+            defaults = [f"{key} is {getattr(policy, key)} by default" for key in about if key not in chosen]
+            remark = f" ({', '.join(defaults)})" if defaults else ""
+            raise PolicyError(source, f"{condition} does not hold{remark}")
+
+
+def _read(source: str) -> Declaration:
+    try:
+        text = Path(source).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise PolicyError(source, "not UTF-8 text") from None
+    except OSError as error:
+        known = ", ".join(PRESETS)
+        raise PolicyError(source, f"neither a preset ({known}) nor a readable file: {error.strerror}") from None
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PolicyError(source, f"not TOML: {error}") from None
+    try:
+        given = _CONVERTER.structure(document, Declaration)
+    except BaseValidationError as error:
+        raise PolicyError(source, first_reason(error)) from None
+    negative = [key for key, value in asdict(given).items() if value is not None and value < 0]
+    if negative:
+        raise PolicyError(source, f"{negative[0]}: must not be negative")
+    return given
