@@ -1,0 +1,196 @@
+"""``reattach serve``: the reference server as a process, and in a test's own process.
+
+Starlette and uvicorn around the machine (``live/server``). It listens on the loopback interface, prints its URL on one
+line when it is ready, and ends within a second of SIGINT or SIGTERM, however many views are open.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import ipaddress
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import uvicorn
+from attrs import frozen
+
+from reattach.live.server.app import Endpoint, application
+from reattach.live.server.host import NEVER
+from reattach.live.server.settings import Settings
+from reattach.live.server.wire import Wire
+from reattach.machine.policy import SHORT, Policy
+
+_HEADER_BYTES = 131_072
+"""The most bytes of a request's head: a very long cursor is refused as a cursor, not as HTTP."""
+_SHORTEST_NAP_MS = 20
+"""How often, at most, time alone makes the server look at its sessions."""
+
+
+class ServeError(Exception):
+    """The server cannot be started. One line of text."""
+
+
+@frozen(kw_only=True)
+class ServeOptions:
+    """Where to listen, and as what."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0 takes a free one."""
+    allow_remote: bool = False
+    """Listen on an address that is not of the loopback interface."""
+    settings: Settings = Settings()
+
+
+@frozen
+class Running:
+    """A server in this process."""
+
+    url: str
+    port: int
+    endpoint: Endpoint
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, with signals left to us, and views that end before it waits for them."""
+
+    def __init__(self, config: uvicorn.Config, endpoint: Endpoint) -> None:
+        super().__init__(config)
+        self.endpoint = endpoint
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, Wire) and connection.cycle is not None and not connection.cycle.response_complete:
+                connection.abort()
+        self.endpoint.close()
+        await super().shutdown(sockets)
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Clockwork:
+    """Calls ``Host.expire`` when a deadline of the machine is due; no polling."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._host = endpoint.host
+        self._nearer = asyncio.Event()
+        self._host.on_deadline = self._nearer.set
+
+    async def run(self) -> None:
+        while True:
+            self._nearer.clear()
+            deadline = self._host.next_deadline()
+            delay = None if deadline == NEVER else max(deadline - self._host.clock(), _SHORTEST_NAP_MS) / 1000
+            try:
+                async with asyncio.timeout(delay):
+                    await self._nearer.wait()
+            except TimeoutError:
+                self._host.expire()
+
+
+@contextlib.asynccontextmanager
+async def serving(options: ServeOptions) -> AsyncIterator[Running]:
+    """Serve in this event loop until the context is left.
+
+    Raises ``ServeError`` if the address cannot be listened on or is not of the loopback interface.
+    """
+    if not options.allow_remote and not _is_loopback(options.host):
+        raise ServeError(f"{options.host} is not of the loopback interface; --allow-remote listens there nevertheless")
+    listener = _listen(options.host, options.port)
+    endpoint = Endpoint(options.settings)
+    wire = type("Wire", (Wire,), {"send_buffer": options.settings.send_buffer})
+    config = uvicorn.Config(
+        application(endpoint),
+        http=wire,
+        ws="none",
+        loop="asyncio",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config, endpoint)
+    clockwork = asyncio.create_task(_Clockwork(endpoint).run())
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await server.ready.wait()
+        port = listener.getsockname()[1]
+        authority = f"[{options.host}]:{port}" if ":" in options.host else f"{options.host}:{port}"
+        yield Running(f"http://{authority}{options.settings.path}", port, endpoint)
+    finally:
+        server.should_exit = True
+        await task
+        clockwork.cancel()
+        listener.close()
+
+
+def run_server(options: ServeOptions) -> int:
+    """Serve until SIGINT or SIGTERM; the exit code. Raises ``ServeError``."""
+    return asyncio.run(_serve_until_signal(options))
+
+
+async def _serve_until_signal(options: ServeOptions) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with serving(options) as running:
+        print(f"reattach reference server: {running.url}", flush=True)
+        await stop.wait()
+    return 0
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise ServeError(f"cannot listen on {host} port {port}: {error}") from error
+    return listener
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The server with the two policies that need no file, for development: ``python -m reattach.live.serve``."""
+    parser = argparse.ArgumentParser(prog="python -m reattach.live.serve", description=__doc__)
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--policy", choices=("default", "short"), default="default")
+    parser.add_argument("--token", action="append", default=[], metavar="NAME=SECRET")
+    parser.add_argument("--allow-remote", action="store_true")
+    given = parser.parse_args(arguments)
+    settings = Settings(
+        policy=SHORT if given.policy == "short" else Policy(),
+        tokens=dict(token.split("=", 1) for token in given.token),
+    )
+    try:
+        return run_server(
+            ServeOptions(host=given.host, port=given.port, allow_remote=given.allow_remote, settings=settings)
+        )
+    except ServeError as error:
+        print(f"reattach serve: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
