@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from attrs import asdict
 
-from reattach.io.policy_file import PRESETS, PolicyError, read_declaration, read_policy
+from reattach.io.policy_file import PRESETS, REFERENCE_TRANSPORT_BYTES, PolicyError, read_declaration, read_policy
 from reattach.machine.policy import CONDITIONS, SHORT, Policy
 from reattach.oracle.declaration import Declaration, declaration_of
 
@@ -18,7 +18,9 @@ def write(tmp_path: Path, text: str) -> str:
 
 def test_a_preset_runs_a_server_and_is_declared() -> None:
     assert read_policy("short") == SHORT
-    assert read_declaration("short") == declaration_of(SHORT)
+    assert read_declaration("short") == declaration_of(
+        SHORT, takeover=True, transport_buffer_bytes=REFERENCE_TRANSPORT_BYTES
+    )
 
 
 def test_a_file_with_every_number_means_the_same_on_both_sides(tmp_path: Path) -> None:

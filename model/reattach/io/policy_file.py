@@ -1,5 +1,7 @@
 """Policies from files: TOML with the fields of ``Policy`` under their own names, or a preset by its name.
 
+A preset is a policy of the reference server, and declares what that server has besides.
+
 One file serves both sides: ``reattach serve`` runs by it, where what is left out has its default; ``reattach probe``
 holds a server to it, where what is left out is not declared. A probe's file may also say what only a declaration has
 (``takeover``, ``transport_buffer_bytes``).
@@ -18,6 +20,9 @@ from reattach.oracle.declaration import Declaration, declaration_of
 
 PRESETS = {"default": Policy(), "short": SHORT}
 """By the name that ``--policy`` takes. A file of the same name is reached as ``./short``."""
+
+REFERENCE_TRANSPORT_BYTES = 65_536
+"""What a preset declares to lie between the reference server and a client at most, with the small buffers of both."""
 
 _CONVERTER = strict_converter()
 _POLICY_KEYS = {attribute.name for attribute in fields(Policy)}
@@ -49,7 +54,7 @@ def read_policy(source: str) -> Policy:
 def read_declaration(source: str) -> Declaration:
     """The declaration of a preset or a file, to be held to. Raises PolicyError."""
     if source in PRESETS:
-        return declaration_of(PRESETS[source])
+        return declaration_of(PRESETS[source], takeover=True, transport_buffer_bytes=REFERENCE_TRANSPORT_BYTES)
     given = _read(source)
     chosen = _chosen(given)
     # What is not declared is not known, so nothing is said about how it fits.
