@@ -184,9 +184,11 @@ class Registry(Mapping[str, Clause]):
         for clause in self.clauses.values():
             if clause.id.replace("-", "") == asked:
                 return clause
-        close = difflib.get_close_matches(asked, self.clauses, n=3, cutoff=0.6)
-        siblings = [clause.id for clause in self.clauses.values() if asked.startswith(clause.topic)]
-        raise UnknownClauseError(text, tuple(close) or tuple(siblings[:3]))
+        if asked in TOPICS:
+            raise UnknownClauseError(
+                text, tuple(clause.id for clause in self.clauses.values() if clause.topic == asked)
+            )
+        raise UnknownClauseError(text, tuple(difflib.get_close_matches(asked, self.clauses, n=3)))
 
     def for_revision(self, revision: Revision, profile: Profile) -> "Registry":
         """The clauses that hold in a revision and belong to a profile (``Clause.obliges``)."""
