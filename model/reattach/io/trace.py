@@ -11,7 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
-from attrs import fields, frozen, resolve_types
+from attrs import field, fields, frozen, resolve_types
 from cattrs import Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.errors import BaseValidationError
 
@@ -70,7 +70,9 @@ class TraceHeader:
     seed: int | None = None
     stimulus: str = ""
     experiment: str = ""
-    """The probe's experiment that this was cut out of; with the seed it can be run again."""
+    """The probe's experiment that this was cut out of."""
+    parameters: dict[str, object] = field(factory=dict)
+    """The experiment's parameters. With its name they show the same again."""
     clause: str = ""
     """The clause of the finding that this shows."""
     fault: str = ""
@@ -229,6 +231,12 @@ def _strings(value: object, _: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _table(value: object, _: object) -> dict[str, object]:
+    if not isinstance(value, dict):
+        raise ValueError("an object is needed")
+    return value
+
+
 def _enum(value: object, cls: type[Enum]) -> Enum:
     values = [member.value for member in cls]
     if value not in values:
@@ -243,6 +251,7 @@ def _make_converter() -> Converter:
     payload = fields(resolve_types(Frame)).payload.type
     converter.register_structure_hook_func(lambda cls: cls == payload, lambda value, _: value)
     converter.register_unstructure_hook_func(lambda cls: cls == payload, lambda value: value)
+    converter.register_structure_hook_func(lambda cls: cls == dict[str, object], _table)
     return converter
 
 

@@ -1,0 +1,99 @@
+"""From a judged run to what is shown and written: redaction, replay files, the renderers by format."""
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+
+from attrs import evolve
+
+from reattach.clauses import Registry
+from reattach.io.files import OutputError
+from reattach.io.redact import Redactor, make_redactor, redact_report, report_observations
+from reattach.io.report_json import render_json
+from reattach.io.report_junit import render_junit
+from reattach.io.report_text import render_text
+from reattach.io.run import Presented, Run
+from reattach.io.trace import Entry, TraceHeader, write_trace
+from reattach.oracle.observation import Json
+from reattach.oracle.verdict import Finding, Report
+
+
+class Format(Enum):
+    """What a report is written as."""
+
+    TEXT = "text"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+def present(report: Report, run: Run, *, credentials: Sequence[str] = (), replays: Sequence[str | None]) -> Presented:
+    """A report without secrets, ready to render. ``credentials`` are the values of headers that were sent."""
+    redactor = make_redactor(report_observations(report), credentials)
+    shown = evolve(
+        run,
+        target=redactor.text(run.target),
+        server=redactor.text(run.server),
+        stopped=redactor.text(run.stopped),
+        command=redactor.text(run.command),
+    )
+    return Presented(report=redact_report(report, redactor), run=shown, replays=tuple(replays))
+
+
+def render(presented: Presented, wanted: Format, registry: Registry) -> str:
+    """The report in a format."""
+    if wanted is Format.JSON:
+        return render_json(presented)
+    return render_junit(presented, registry) if wanted is Format.JUNIT else render_text(presented, registry)
+
+
+def write_replays(
+    folder: Path,
+    report: Report,
+    run: Run,
+    parameters: Mapping[str, Mapping[str, Json]],
+    credentials: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """Write for each finding a recording of its evidence that ``reattach replay`` takes; return the files' paths.
+
+    ``parameters`` has those of each experiment by the name that a finding carries. Raises OutputError.
+    """
+    paths: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(folder, error.strerror or str(error)) from error
+    for finding in report.findings:
+        redactor = make_redactor(finding.evidence, credentials, exact=True)
+        path = folder / _unused_name(f"{finding.clause}-{finding.fault.value}", paths, folder)
+        header = _header(finding, run, parameters.get(finding.experiment, {}), redactor)
+        write_trace(path, header, [Entry(each) for each in finding.evidence], redactor)
+        paths.append(str(path))
+    return tuple(paths)
+
+
+def replay_folder(run: Run) -> Path:
+    """Where the replay files of a run go, if nothing else is said: a folder of its own in the working directory."""
+    target = re.sub(r"[^A-Za-z0-9]+", "-", re.sub(r"^\w+://", "", run.target)).strip("-")[:40].strip("-")
+    return Path(".reattach") / "-".join(filter(None, [target, run.profile, f"seed-{run.seed}"]))
+
+
+def _header(finding: Finding, run: Run, parameters: Mapping[str, Json], redactor: Redactor) -> TraceHeader:
+    return TraceHeader(
+        target=run.target,
+        server=run.server,
+        revision=run.revision,
+        profile=run.profile,
+        seed=run.seed,
+        stimulus=run.stimulus,
+        experiment=finding.experiment,
+        parameters=dict(parameters),
+        clause=finding.clause,
+        fault=finding.fault.value,
+        summary=finding.summary,
+    )
+
+
+def _unused_name(stem: str, taken: Sequence[str], folder: Path) -> str:
+    names = [f"{stem}.jsonl", *(f"{stem}-{number}.jsonl" for number in range(2, len(taken) + 2))]
+    return next(name for name in names if str(folder / name) not in taken)
