@@ -36,11 +36,11 @@ demo: $(RUN) $(SDK) ## Probe the official Python SDK's server and the reference 
 test: lint test-machine test-rest ## Lint, types, every test that needs only Python, and the coverage gate
 
 test-machine: $(TEST) ## The tests of the machine, with its gate: every branch is covered
-	$(BIN)/pytest tests/machine -m "not real" -n $(WORKERS) \
+	$(BIN)/pytest tests/machine -m "not real" -n $(WORKERS) --dist loadgroup \
 		--cov=reattach.machine --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered
 
 test-rest: $(TEST) ## The other tests that need only Python
-	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS)
+	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
 test-real: $(TEST) $(SDK) $(TS) ## The tests against the official SDKs (also needs Node.js with npm)
 	$(BIN)/pytest tests -m real

@@ -39,7 +39,7 @@ def test_no_tracked_file_holds(pattern: re.Pattern[str]) -> None:
 @pytest.mark.parametrize(
     ("pattern", "line"),
     [
-        (HOSTS, "https://" + "pypi.org" + "/simple"),
+        (HOSTS, "https://py" + "pi.org/simple"),
         (MACHINE_PATHS, "see /ro" + "ot/notes"),
         (MACHINE_PATHS, '"/wo' + 'rk/main"'),
     ],

@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("wheel")]
+
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -18,10 +20,13 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT)], check=True)
     (wheel,) = folder.glob("reattach-*.whl")
-    venv.create(folder / "venv", with_pip=True)
+    venv.create(folder / "venv")
     scripts = folder / "venv" / "bin"
-    python = [str(scripts / "python"), "-m", "pip", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*python, "install", str(wheel)], check=True)
+    # The tests' pip installs into it, so that it need not have its own.
+    subprocess.run(
+        [*pip, "--python", str(scripts / "python"), "install", "--no-compile", str(wheel)],
+        check=True,
+    )
     return scripts
 
 
@@ -37,14 +42,12 @@ def run(installed: Path, folder: Path, *arguments: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.slow
 def test_help(installed: Path, tmp_path: Path) -> None:
     shown = run(installed, tmp_path, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "probe" in shown.stdout
 
 
-@pytest.mark.slow
 def test_explain_finds_the_registry(installed: Path, tmp_path: Path) -> None:
     shown = run(installed, tmp_path, "explain", "CUR-7")
     assert (shown.returncode, shown.stderr) == (0, "")
@@ -52,7 +55,6 @@ def test_explain_finds_the_registry(installed: Path, tmp_path: Path) -> None:
     assert "MUST" in shown.stdout
 
 
-@pytest.mark.slow
 def test_bad_usage_is_one_line_and_exit_2(installed: Path, tmp_path: Path) -> None:
     shown = run(installed, tmp_path, "explain", "XYZ-1")
     assert shown.returncode == 2
