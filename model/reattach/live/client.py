@@ -27,6 +27,10 @@ class ProtocolError(Exception):
     """The server did not do what a session needs (no usable answer to ``initialize``, say). One line of text."""
 
 
+class SilentError(ProtocolError):
+    """The server took a request and gave no answer in time."""
+
+
 @frozen
 class Principal:
     """Who the requests come from: a name for reports, and the headers that say it to the server."""
@@ -62,6 +66,7 @@ class Client:
         origin: str | None = None,
         plan: CutPlan | None = None,
         receive_buffer: int | None = None,
+        read_delay_ms: int = 0,
     ) -> View:
         """Send one request and begin to read its answer.
 
@@ -115,7 +120,14 @@ class Client:
             if isinstance(error, TimeoutError):
                 raise WireError(f"no connection to {self.endpoint.authority} within {CONNECT_MS} ms") from error
             raise
-        view = View(request=request, experiment=self.experiment, recorder=self.recorder, exchange=sent, plan=plan)
+        view = View(
+            request=request,
+            experiment=self.experiment,
+            recorder=self.recorder,
+            exchange=sent,
+            plan=plan,
+            read_delay_ms=read_delay_ms,
+        )
         view.start()
         return view
 
@@ -211,6 +223,7 @@ class Session:
         origin: str | None = None,
         plan: CutPlan | None = None,
         receive_buffer: int | None = None,
+        read_delay_ms: int = 0,
     ) -> View:
         """Send one request under this session."""
         view = await self.client.send(
@@ -221,6 +234,7 @@ class Session:
             origin=origin,
             plan=plan,
             receive_buffer=receive_buffer,
+            read_delay_ms=read_delay_ms,
         )
         self.views.append(view)
         return view
@@ -233,6 +247,7 @@ class Session:
         rpc_id: int | None = None,
         plan: CutPlan | None = None,
         receive_buffer: int | None = None,
+        read_delay_ms: int = 0,
     ) -> View:
         """POST a JSON-RPC request; its answer is the view's."""
         message: dict[str, Json] = {
@@ -242,7 +257,9 @@ class Session:
         }
         if params is not None:
             message["params"] = dict(params)
-        return await self.send("POST", message=message, plan=plan, receive_buffer=receive_buffer)
+        return await self.send(
+            "POST", message=message, plan=plan, receive_buffer=receive_buffer, read_delay_ms=read_delay_ms
+        )
 
     async def notify(self, method: str) -> int | None:
         """POST a notification; return the status."""
@@ -254,8 +271,8 @@ class Session:
     async def result(self, method: str, params: Mapping[str, Json] | None = None) -> Json:
         """POST a request and wait for its result; None if there is none."""
         view = await self.request(method, params)
-        await view.wait(lambda seen: seen.response() is not None, self.client.answer_ms)
-        response = view.response()
+        await view.wait(lambda seen: seen.answers(seen.request.rpc_id), self.client.answer_ms)
+        response = view.response(view.request.rpc_id)
         await _leave(view)
         return response.get("result") if isinstance(response, dict) else None
 
@@ -264,9 +281,12 @@ class Session:
         *cursors: str,
         plan: CutPlan | None = None,
         receive_buffer: int | None = None,
+        read_delay_ms: int = 0,
     ) -> View:
         """GET: a plain one, or a resumption if there is a cursor. Returns once the head is here or late."""
-        view = await self.send("GET", cursors=cursors, plan=plan, receive_buffer=receive_buffer)
+        view = await self.send(
+            "GET", cursors=cursors, plan=plan, receive_buffer=receive_buffer, read_delay_ms=read_delay_ms
+        )
         await view.answered(self.client.answer_ms)
         return view
 
@@ -297,10 +317,10 @@ async def _leave(view: View) -> None:
 
 async def read_initialize(view: View, answer_ms: int) -> Initialized:
     """Wait for the answer to an ``initialize`` request and read it. Raises ``ProtocolError`` if it is not one."""
-    await view.wait(lambda seen: seen.response() is not None, answer_ms)
-    response = view.response()
+    await view.wait(lambda seen: seen.answers(seen.request.rpc_id), answer_ms)
+    response = view.response(view.request.rpc_id)
     if not isinstance(response, dict):
-        raise ProtocolError(_no_answer(view, answer_ms))
+        raise no_response(view, answer_ms)
     result = response.get("result")
     if not isinstance(result, Mapping):
         error = response.get("error")
@@ -323,14 +343,20 @@ async def read_initialize(view: View, answer_ms: int) -> Initialized:
     )
 
 
-def _no_answer(view: View, answer_ms: int) -> str:
+def no_response(view: View, answer_ms: int) -> ProtocolError:
+    """What is wrong with an exchange that was to bring a JSON-RPC response and did not."""
+    asked = view.request.rpc_method
     if view.head is None:
-        if view.closed is not None:
-            return "the connection closed before any answer to initialize"
-        return f"no answer to initialize within {answer_ms} ms"
+        if view.closed is not None and not view.cut_short:
+            return ProtocolError(f"the connection closed before any answer to {asked}")
+        return SilentError(f"no answer to {asked} within {answer_ms} ms")
     kind = view.head.media_type or "no content type"
+    if view.status in (401, 403):
+        return ProtocolError(f"{asked} was answered with HTTP {view.status}: credentials are needed (--header)")
+    if kind == "text/html":
+        return ProtocolError(f"{asked} was answered with HTML (HTTP {view.status}): this URL is not an MCP endpoint")
     if view.status is not None and not 200 <= view.status < 300:
-        return f"initialize was answered with HTTP {view.status} ({kind})"
+        return ProtocolError(f"{asked} was answered with HTTP {view.status} ({kind})")
     if view.is_stream:
-        return "the event stream that answered initialize had no response in it"
-    return f"initialize was answered with {kind}, not with a JSON-RPC response"
+        return SilentError(f"the event stream that answered {asked} brought no response within {answer_ms} ms")
+    return ProtocolError(f"{asked} was answered with {kind}, and no JSON-RPC response was in it")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from reattach.oracle.observation import Observation
+from reattach.oracle.observation import Observation, Restarted
 from reattach.oracle.verdict import Finding
 
 
@@ -58,6 +58,10 @@ class Recorder:
         """The number of the next HTTP exchange; the first is 1."""
         self._connections += 1
         return self._connections
+
+    def restarted(self) -> None:
+        """Note that the server was ended and is about to be started again."""
+        self.record(Restarted(at=self.now()), "")
 
     def record(self, observation: Observation, experiment: str) -> None:
         """Pass one observation to the sink and to the oracle."""

@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from reattach.live.recorder import Recorder
 from reattach.live.sse import BlockTooLargeError, CommentLine, Decoder, Event
 from reattach.live.wire import Cut, Exchange, Head, WireError
+from reattach.oracle.message import is_response
 from reattach.oracle.observation import (
     Body,
     Closed,
@@ -57,6 +58,8 @@ class View:
     _recorder: Recorder
     _exchange: Exchange
     _plan: CutPlan | None = None
+    _read_delay_ms: int = 0
+    """A pause after each read, for a reader that is slow without ever stopping."""
     head: Head | None = None
     """The response's status and headers, once they are here."""
     frames: list[Frame] = field(factory=list)
@@ -109,15 +112,19 @@ class View:
         """The JSON-RPC messages read, in order."""
         return [frame.payload for frame in self.frames if frame.payload is not None]
 
-    def response(self) -> Json:
-        """The JSON-RPC response to this exchange's own request, in a frame or in the body; None if not here."""
-        candidates = [frame.payload for frame in self.frames]
+    def response(self, rpc_id: str | int | None) -> Json:
+        """The JSON-RPC response with that id, in a frame or in the body; None if it is not here."""
+        payloads = [frame.payload for frame in self.frames]
         if self.body is not None:
-            candidates.append(self.body.payload)
-        for payload in candidates:
-            if isinstance(payload, dict) and "method" not in payload and payload.get("id") == self.request.rpc_id:
+            payloads.append(self.body.payload)
+        for payload in payloads:
+            if isinstance(payload, dict) and is_response(payload) and payload["id"] == rpc_id:
                 return payload
         return None
+
+    def answers(self, rpc_id: str | int | None) -> bool:
+        """Whether the response with that id is here."""
+        return self.response(rpc_id) is not None
 
     async def wait(self, condition: Callable[["View"], bool], timeout_ms: int) -> bool:
         """Wait until ``condition`` holds, the exchange is over, or the time is up; say whether it holds."""
@@ -244,6 +251,8 @@ class View:
             if plan is not None and cut_at is not None and received >= cut_at + plan.inside:
                 self._finish(plan.how)
                 return
+            if self._read_delay_ms:
+                await asyncio.sleep(self._read_delay_ms / 1000)
             piece = await self._exchange.read()
             await self._reading.wait()
             if piece is None:

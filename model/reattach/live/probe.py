@@ -1,0 +1,413 @@
+"""The probe: drives a server through every experiment and lets the oracle judge what passed.
+
+Systematic experiments come first, several at a time, each in sessions of its own, so that every clause is exercised
+once in the first seconds; beside them run those that wait for a budget of the server. What is left of the time goes to
+the racy ones. All that is random is drawn from the seed into parameters before anything is run, so that each finding
+can be shown again by itself (``replay.py``).
+"""
+
+import asyncio
+import random
+import ssl
+from collections.abc import Callable, Collection, Sequence
+
+from attrs import define, evolve, field, frozen
+
+from reattach.live.bench import Bench
+from reattach.live.client import Client, Principal, ProtocolError
+from reattach.live.experiments import EXPERIMENTS, Cost, Experiment, Need, Parameters
+from reattach.live.pace import Pace
+from reattach.live.preflight import Situation, preflight
+from reattach.live.recorder import Recorder, Sink, monotonic_ms
+from reattach.live.target import Command, DiedError, answers
+from reattach.live.wire import Endpoint, WireError, parse_url, tls_context
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
+from reattach.oracle.oracle import Oracle
+from reattach.oracle.verdict import Finding, Profile, Report
+
+DEFAULT_BUDGET_MS = 45_000
+PREFLIGHT = "preflight"
+"""The tag of what passes before the first experiment."""
+
+_AT_ONCE = {Cost.SYSTEMATIC: 5, Cost.SLOW: 16, Cost.RACY: 3, Cost.ALONE: 1}
+"""How many experiments of each cost run at the same time."""
+_EXPERIMENT_MS = 60_000
+"""The longest one experiment may take; a bound against a server that is slow without end."""
+_LIVENESS_TRIES = 3
+_LIVENESS_MS = 2_000
+
+
+@frozen(kw_only=True)
+class ProbeOptions:
+    """What to probe and how. Exactly one of ``url`` and ``command`` is given."""
+
+    url: str | None = None
+    command: str | None = None
+    path: str = "/mcp"
+    """The endpoint's path on a server that is started by ``command``."""
+    profile: Profile = Profile.MCP
+    revision: Revision | None = None
+    """The revision to ask for; the newest with resumption, if None."""
+    declaration: Declaration = NOTHING_DECLARED
+    stimulus: str | None = None
+    """A preset or a file; chosen by what the server has, if None."""
+    seed: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    """Sent with every request."""
+    second_principal: tuple[tuple[str, str], ...] = ()
+    """Headers of another principal; they replace those of the same name in ``headers``."""
+    ca: str | None = None
+    """A file with a private certificate authority (PEM)."""
+    also: str | None = None
+    """Another URL of the same deployment."""
+    restart: bool = False
+    """Whether the server, started by ``command``, may be restarted."""
+    budget_ms: int = DEFAULT_BUDGET_MS
+    """After this time no experiment is begun; those that run are finished."""
+    only: tuple[str, ...] = ()
+    """Run only the experiments for these clauses; all, if empty."""
+    sink: Sink | None = None
+    """Takes every observation as it is made."""
+
+
+@frozen(kw_only=True)
+class Job:
+    """One experiment with its parameters, under the tag that its observations carry."""
+
+    experiment: Experiment
+    parameters: Parameters
+    tag: str
+
+
+@frozen(kw_only=True)
+class ProbeResult:
+    """What a probe found, also if it was stopped before its end."""
+
+    report: Report
+    seed: int
+    elapsed_ms: int
+    target: str
+    """The URL, or the command."""
+    server: str
+    revision: str
+    stimulus: str
+    stopped: str
+    """Why the probe stopped before its end; empty if it did not."""
+    observations: int
+    jobs: tuple[Job | None, ...]
+    """For each finding of the report, the experiment that showed it; None for one from the preflight."""
+
+
+@frozen(kw_only=True)
+class Progress:
+    """How far a probe has come."""
+
+    done: int
+    total: int
+    running: tuple[str, ...]
+    findings: int
+    elapsed_ms: int
+    budget_ms: int
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class OptionsError(Exception):
+    """The options do not fit together. One line of text."""
+
+
+class _StoppedError(Exception):
+    """The server is gone; the text says how."""
+
+
+async def probe(options: ProbeOptions, on_progress: OnProgress | None = None) -> ProbeResult:
+    """Probe a server.
+
+    Raises ``OptionsError``, ``BadUrlError``, ``TlsFailedError`` (a CA file), ``StimulusError``, ``TargetError`` (a
+    command) or ``PreflightError`` if the probe cannot begin. If it is cancelled after that, or the server dies, it
+    returns what it has found so far, and ``stopped`` says why. A server that it started is ended in every case.
+    """
+    tls, also = _check(options)
+    if options.command is not None:
+        command = Command(options.command, path=options.path)
+        try:
+            await command.start()
+            return await _Probe(options, command.endpoint, tls, also, command, on_progress).run()
+        finally:
+            await command.stop()
+    assert options.url is not None
+    return await _Probe(options, parse_url(options.url), tls, also, None, on_progress).run()
+
+
+def _check(options: ProbeOptions) -> tuple[ssl.SSLContext, Endpoint | None]:
+    if (options.url is None) == (options.command is None):
+        raise OptionsError("give either a URL or --command")
+    if options.restart and options.command is None:
+        raise OptionsError("--restart needs --command: only a server that the probe started can be restarted")
+    if options.url is not None:
+        parse_url(options.url)
+    return tls_context(options.ca), parse_url(options.also) if options.also is not None else None
+
+
+def jobs_for(experiments: Collection[Experiment], seed: int, round_: int = 0) -> list[Job]:
+    """The jobs of a round of experiments: their parameters, drawn from the seed."""
+    jobs: list[Job] = []
+    for one in experiments:
+        planned = one.plan(random.Random(f"{seed}:{round_}:{one.name}"))
+        for index, parameters in enumerate(planned):
+            number = round_ * len(planned) + index + 1
+            tag = one.name if len(planned) == 1 and round_ == 0 else f"{one.name}/{number}"
+            jobs.append(Job(experiment=one, parameters=parameters, tag=tag))
+    return jobs
+
+
+@define(eq=False)
+class _Probe:
+    """One run."""
+
+    options: ProbeOptions
+    endpoint: Endpoint
+    tls: ssl.SSLContext
+    also: Endpoint | None
+    command: Command | None
+    on_progress: OnProgress | None
+    oracle: Oracle = field(init=False)
+    recorder: Recorder = field(init=False)
+    pace: Pace = field(init=False, factory=Pace)
+    notes: list[str] = field(init=False, factory=list)
+    findings: int = field(init=False, default=0)
+    stopped: str = field(init=False, default="")
+    _situation: Situation | None = field(init=False, default=None)
+    _started: int = field(init=False, factory=monotonic_ms)
+    _first_id: int = field(init=False, default=0)
+    _jobs: dict[str, Job] = field(init=False, factory=dict)
+    _done: int = field(init=False, default=0)
+    _running: list[str] = field(init=False, factory=list)
+
+    async def run(self) -> ProbeResult:
+        """Preflight, then experiments until they or the budget are at their end."""
+        asked = self.options.revision or NEWEST_WITH_RESUMPTION
+        self._listen(asked)
+        situation = await preflight(self._bench(PREFLIGHT, asked, None), self.options.stimulus)
+        self._situation = situation
+        self.notes += situation.notes
+        try:
+            await self._experiments(situation)
+        except asyncio.CancelledError:
+            self.stopped = "interrupted"
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+        except _StoppedError as gone:
+            self.stopped = str(gone)
+        return self._result(situation)
+
+    def _listen(self, revision: Revision) -> None:
+        self.oracle = Oracle(revision=revision, declaration=self.options.declaration, complete=True)
+        self.recorder = Recorder(self.oracle, sink=self.options.sink, on_finding=self._found)
+
+    def _found(self, _: Finding) -> None:
+        self.findings += 1
+        self._report_progress()
+
+    async def _experiments(self, situation: Situation) -> None:
+        chosen = self._choose(situation)
+        by_cost = {cost: [one for one in chosen if one.cost is cost] for cost in Cost}
+        slow = asyncio.create_task(self._run_all(jobs_for(by_cost[Cost.SLOW], self.options.seed), Cost.SLOW))
+        try:
+            await self._run_all(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
+            round_ = 0
+            while by_cost[Cost.RACY] and (round_ == 0 or self._in_time()):
+                await self._run_all(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
+                round_ += 1
+            await slow
+        finally:
+            slow.cancel()
+            await asyncio.wait({slow})
+        await self._run_all(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
+
+    def _choose(self, situation: Situation) -> list[Experiment]:
+        """The experiments to run; the notes say which are not, and what they would need."""
+        met = self._needs_met(situation)
+        chosen: list[Experiment] = []
+        lacking: dict[Need, list[str]] = {}
+        for one in EXPERIMENTS.values():
+            if self.options.only and not set(self.options.only) & set(one.clauses):
+                continue
+            missing = [need for need in Need if need in one.needs - met]
+            if missing:
+                lacking.setdefault(missing[0], []).append(one.name)
+            elif TRAITS[situation.revision].resumption or "ERA-1" in one.clauses:
+                chosen.append(one)
+        self.notes += [f"not run: {', '.join(names)}: needs {need.value}" for need, names in lacking.items()]
+        return chosen
+
+    def _needs_met(self, situation: Situation) -> set[Need]:
+        declaration, options = self.options.declaration, self.options
+        return {
+            need
+            for need, holds in {
+                Need.SESSIONS: situation.sessions,
+                Need.STIMULUS: situation.stimulus is not None,
+                Need.NUMBERED: situation.stimulus is not None and situation.stimulus.numbered,
+                Need.PUSHES: situation.pushes,
+                Need.SECOND_PRINCIPAL: bool(options.second_principal),
+                Need.RESTART: options.restart,
+                Need.ALSO: self.also is not None,
+                Need.WINDOW: declaration.window_events is not None,
+                Need.AGE: declaration.window_ms is not None,
+                Need.BYTES: declaration.window_bytes is not None,
+                Need.STALL: None not in (declaration.stall_ms, declaration.transport_buffer_bytes),
+                Need.ABSENCE: declaration.absence_ms is not None,
+            }.items()
+            if holds
+        }
+
+    async def _run_all(self, jobs: Sequence[Job], cost: Cost) -> None:
+        """Run jobs, several at a time, none begun after the budget; the first that finds the server gone ends all."""
+        self._jobs |= {job.tag: job for job in jobs}
+        waiting = list(jobs)
+        late: list[str] = []
+
+        async def work() -> None:
+            while waiting:
+                job = waiting.pop(0)
+                if self._in_time():
+                    await self._run_one(job)
+                else:
+                    late.append(job.tag)
+                self._done += 1
+
+        workers = [asyncio.create_task(work()) for _ in range(min(_AT_ONCE[cost], len(jobs)))]
+        if not workers:
+            return
+        try:
+            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+            for worker in done:
+                worker.result()
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.wait(workers)
+        if late and not (cost is Cost.RACY and self._ran_before(late)):
+            self.notes.append(f"the budget of {self.options.budget_ms} ms was over before: {', '.join(late)}")
+
+    def _ran_before(self, tags: Sequence[str]) -> bool:
+        """Whether a full round of these racy experiments was run before; the budget ends the last round anywhere."""
+        return all(int(tag.rpartition("/")[2] or 0) > 10 for tag in tags)
+
+    async def _run_one(self, job: Job) -> None:
+        assert self._situation is not None
+        bench = self._bench(job.tag, self._situation.revision, self._situation)
+        self._running.append(job.tag)
+        self._report_progress()
+        try:
+            async with asyncio.timeout(_EXPERIMENT_MS / 1000):
+                try:
+                    await job.experiment.run(bench, job.parameters)
+                finally:
+                    await bench.close()
+        except (WireError, ProtocolError) as error:
+            await self._check_liveness(error)
+            self.notes.append(f"{job.tag}: given up: {error}")
+        except TimeoutError:
+            self.notes.append(f"{job.tag}: given up after {_EXPERIMENT_MS} ms")
+        finally:
+            self._running.remove(job.tag)
+            self._report_progress()
+
+    async def _check_liveness(self, error: Exception) -> None:
+        """Raise ``_StoppedError`` if the server is gone, and not only one request lost."""
+        last = str(error)
+        for attempt in range(_LIVENESS_TRIES):
+            if self.command is not None:
+                try:
+                    self.command.check()
+                except DiedError as died:
+                    raise _StoppedError(str(died)) from died
+            await asyncio.sleep(0.2 * attempt)
+            try:
+                async with asyncio.timeout(_LIVENESS_MS / 1000):
+                    if await answers(self.endpoint, self.tls):
+                        return
+            except (WireError, TimeoutError) as failure:
+                last = str(failure) or f"no answer within {_LIVENESS_MS} ms"
+        raise _StoppedError(f"the server stopped answering: {last}")
+
+    def _bench(self, tag: str, revision: Revision, situation: Situation | None) -> Bench:
+        options = self.options
+        named = bool(options.second_principal)
+        client = Client(
+            endpoint=self.endpoint,
+            recorder=self.recorder,
+            revision=revision,
+            principal=Principal("first" if named else None, options.headers),
+            tls=self.tls,
+            experiment=tag,
+        )
+        replaced = {name.lower() for name, _ in options.second_principal}
+        kept = tuple((name, value) for name, value in options.headers if name.lower() not in replaced)
+        return Bench(
+            client=client,
+            pace=self.pace,
+            rng=random.Random(f"{options.seed}:{tag}"),
+            stimulus=situation.stimulus if situation is not None else None,
+            pushes=situation.pushes if situation is not None else False,
+            declaration=options.declaration,
+            second=evolve(client, principal=Principal("second", kept + options.second_principal)) if named else None,
+            also=evolve(client, endpoint=self.also) if self.also is not None else None,
+            restart=self._restart if options.restart else None,
+            take_ids=self._take_ids,
+            on_note=self.notes.append,
+        )
+
+    async def _restart(self) -> None:
+        assert self.command is not None
+        await self.command.stop()
+        self.recorder.restarted()
+        await self.command.start()
+
+    def _take_ids(self) -> int:
+        self._first_id += 1_000
+        return self._first_id
+
+    def _elapsed(self) -> int:
+        return monotonic_ms() - self._started
+
+    def _in_time(self) -> bool:
+        return self._elapsed() < self.options.budget_ms
+
+    def _report_progress(self) -> None:
+        if self.on_progress is not None:
+            self.on_progress(
+                Progress(
+                    done=self._done,
+                    total=len(self._jobs),
+                    running=tuple(self._running),
+                    findings=self.findings,
+                    elapsed_ms=self._elapsed(),
+                    budget_ms=self.options.budget_ms,
+                )
+            )
+
+    def _result(self, situation: Situation) -> ProbeResult:
+        report = self.oracle.report(self.options.profile)
+        names = declared(self.options.declaration)
+        notes = [
+            *self.notes,
+            self.pace.describe(),
+            f"declared: {', '.join(names)}" if names else "nothing was declared: WIN, IDL and CUR-7 need --policy",
+        ]
+        return ProbeResult(
+            report=evolve(report, notes=(*report.notes, *dict.fromkeys(notes))),
+            seed=self.options.seed,
+            elapsed_ms=self._elapsed(),
+            target=self.options.command or self.endpoint.url,
+            server=situation.server,
+            revision=situation.revision.value,
+            stimulus=situation.stimulus.name if situation.stimulus is not None else "",
+            stopped=self.stopped,
+            observations=self.recorder.observations,
+            jobs=tuple(self._jobs.get(finding.experiment) for finding in report.findings),
+        )
