@@ -14,7 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 import uvicorn
-from attrs import frozen
+from attrs import evolve, frozen
 
 from reattach.live.server.app import Endpoint, application
 from reattach.live.server.host import NEVER
@@ -132,8 +132,10 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
     finally:
         server.should_exit = True
         await task
-        clockwork.cancel()
         listener.close()
+        clockwork.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await clockwork  # if it failed before, its error is raised here
 
 
 def run_server(options: ServeOptions) -> int:
@@ -149,6 +151,19 @@ async def _serve_until_signal(options: ServeOptions) -> int:
         print(f"reattach reference server: {running.url}", flush=True)
         await stop.wait()
     return 0
+
+
+def read_tokens(given: Sequence[str]) -> dict[str, str]:
+    """The principals of ``--token NAME=SECRET``. Raises ``ServeError``, which does not repeat the secret."""
+    tokens: dict[str, str] = {}
+    for number, text in enumerate(given, 1):
+        name, equals, secret = text.partition("=")
+        if not (name and equals and secret) or not secret.isascii() or secret.strip() != secret:
+            raise ServeError(f"--token {number}: NAME=SECRET is needed, with a secret of visible ASCII")
+        if name in tokens or secret in tokens.values():
+            raise ServeError(f"--token {number}: each name and each secret can be given once")
+        tokens[name] = secret
+    return tokens
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -181,9 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     settings = Settings(
         policy=SHORT if given.policy == "short" else Policy(),
-        tokens=dict(token.split("=", 1) for token in given.token),
     )
     try:
+        settings = evolve(settings, tokens=read_tokens(given.token))
         return run_server(
             ServeOptions(host=given.host, port=given.port, allow_remote=given.allow_remote, settings=settings)
         )

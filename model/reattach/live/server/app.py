@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from attrs import define, field, frozen
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response as HttpResponse
 from starlette.routing import Route
@@ -111,6 +112,8 @@ class Endpoint:
                 answer = json_response(
                     error.status, failure(None, RpcError(INVALID_REQUEST, error.message)), allow=error.allow
                 )
+            except ClientDisconnect:
+                return
             if isinstance(answer, Delivery):
                 visit.close()  # the request has become a stream with a view
             await answer(scope, receive, send)
@@ -167,7 +170,7 @@ class Endpoint:
     async def _post(self, request: HttpRequest, head: _Head, visit: ExitStack) -> ASGIApp:
         refused = self._enter(head, visit)
         body = await self._read_post(request, empty_ok=bool(head.cursors))
-        if not body:
+        if not body and head.cursors:
             # An extension: the seed resumes by POST. A POST with a message is that message, whatever its cursor.
             return self._refusal(refused, None, head.cursors) if refused else self._resume(request, head, visit)
         try:

@@ -59,6 +59,9 @@ class Wire(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP: like every other refusal, as a JSON-RPC error."""
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.abort()  # a response is under way; nothing can be said any more
+            return
         body = encode(failure(None, RpcError(INVALID_REQUEST, "not a valid HTTP request")))
         headers = [
             (b"content-type", b"application/json"),
