@@ -44,6 +44,12 @@ def expected_keys(stimulus: Stimulus, label: str, count: int, rpc_id: str | int 
     return (*numbered_keys(label, count), message_key({"id": rpc_id, "result": {}}))
 
 
+def retry_of(view: View) -> int:
+    """How long the server's ``retry`` asks to wait before the next resumption, if it closed the view; bounded."""
+    retries = [frame.retry for frame in view.frames if frame.retry is not None]
+    return min(retries[-1], RETRY_MS) if retries and not view.cut_short else 0
+
+
 async def progress(view: View, done: Callable[[View], bool], patience_ms: int) -> bool:
     """Wait until ``done``, as long as events keep coming within the patience of each other; return whether it is."""
     while not done(view) and view.closed is None:
@@ -142,7 +148,7 @@ class Call:
         patience = self.bench.pace.patience_ms
         fruitless = 0
         for _ in range(FOLLOW_ATTEMPTS):
-            view = self.last
+            view, since = self.last, self.bench.client.recorder.now()
             await progress(view, lambda _: self.responded, patience)
             if self.responded:
                 if to_the_end:
@@ -150,15 +156,16 @@ class Call:
                 break
             if view.closed is None:
                 # Open, with something owed, and nothing came for the whole patience.
-                await self.bench.quiet(view, patience)
+                await self.bench.quiet(view, patience, since)
             if self.cursor is None:
                 return False
             if view.status is not None and view.status >= 400:
                 break
             fruitless = 0 if view.frames else fruitless + 1
-            if fruitless >= 2:
+            if fruitless >= 3:
                 break
-            await self.bench.obey_retry(view)
+            # A client that comes back for nothing waits before it tries again; a stream may be slow to move over.
+            await asyncio.sleep(max(retry_of(view), patience // 2 if fruitless else 0) / 1000)
             await view.cut()
             await self.resume()
         await self.last.cut()
@@ -287,30 +294,27 @@ class Bench:
 
     async def until_cut(self, view: View) -> None:
         """Wait until the view's plan has cut it, or until it ends or falls silent; then see that it is cut."""
+        since = self.client.recorder.now()
         if not await progress(view, lambda seen: seen.closed is not None, self.pace.patience_ms):
-            await self.quiet(view, self.pace.patience_ms)
+            await self.quiet(view, self.pace.patience_ms, since)
             await view.cut()
 
     async def until_answered(self, view: View, call: Call) -> None:
         """Read a resumption of a call's stream until its response is there, or it ends or falls silent."""
+        since = self.client.recorder.now()
         if not await progress(view, lambda seen: seen.answers(call.post.request.rpc_id), self.pace.patience_ms):
-            await self.quiet(view, self.pace.patience_ms)
+            await self.quiet(view, self.pace.patience_ms, since)
 
     async def delivered(self, view: View, pushed: Call, messages: int) -> None:
         """Wait until the view has that many messages in all, and settle the push that brought the last of them."""
+        since = self.client.recorder.now()
         if not await progress(view, lambda seen: len(seen.messages) >= messages, self.pace.patience_ms):
-            await self.quiet(view, self.pace.patience_ms)
+            await self.quiet(view, self.pace.patience_ms, since)
         pushed.settle(view)
 
-    async def quiet(self, view: View, quiet_ms: int) -> bool:
+    async def quiet(self, view: View, quiet_ms: int, since: int | None = None) -> bool:
         """Read until no event came for that long, which is recorded; False if the view ended, or never fell silent."""
-        return await view.quiet(quiet_ms, quiet_ms + LOOK_MS)
-
-    async def obey_retry(self, view: View) -> None:
-        """Wait as long as the server's ``retry`` asks, if it closed the view; at most ``RETRY_MS``."""
-        retries = [frame.retry for frame in view.frames if frame.retry is not None]
-        if retries and not view.cut_short:
-            await asyncio.sleep(min(retries[-1], RETRY_MS) / 1000)
+        return await view.quiet(quiet_ms, quiet_ms + LOOK_MS, since)
 
     async def close(self) -> None:
         """End every session that the experiment opened."""

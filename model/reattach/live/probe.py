@@ -26,7 +26,7 @@ from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Finding, Profile, Report
 
-DEFAULT_BUDGET_MS = 45_000
+DEFAULT_BUDGET_MS = 30_000
 PREFLIGHT = "preflight"
 """The tag of what passes before the first experiment."""
 
@@ -63,8 +63,11 @@ class ProbeOptions:
     """Another URL of the same deployment."""
     restart: bool = False
     """Whether the server, started by ``command``, may be restarted."""
-    budget_ms: int = DEFAULT_BUDGET_MS
-    """After this time no experiment is begun; those that run are finished."""
+    budget_ms: int | None = None
+    """After this time no experiment is begun; those that run are finished.
+
+    If None, every experiment is run once, however long that takes, and racy ones again until ``DEFAULT_BUDGET_MS``.
+    """
     only: tuple[str, ...] = ()
     """Run only the experiments for these clauses; all, if empty."""
     sink: Sink | None = None
@@ -78,6 +81,8 @@ class Job:
     experiment: Experiment
     parameters: Parameters
     tag: str
+    first: bool
+    """Whether it belongs to the first round of its experiment."""
 
 
 @frozen(kw_only=True)
@@ -159,7 +164,7 @@ def jobs_for(experiments: Collection[Experiment], seed: int, round_: int = 0) ->
         for index, parameters in enumerate(planned):
             number = round_ * len(planned) + index + 1
             tag = one.name if len(planned) == 1 and round_ == 0 else f"{one.name}/{number}"
-            jobs.append(Job(experiment=one, parameters=parameters, tag=tag))
+            jobs.append(Job(experiment=one, parameters=parameters, tag=tag, first=round_ == 0))
     return jobs
 
 
@@ -218,7 +223,7 @@ class _Probe:
         try:
             await self._run_all(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
             round_ = 0
-            while by_cost[Cost.RACY] and (round_ == 0 or self._in_time()):
+            while by_cost[Cost.RACY] and (round_ == 0 or self._elapsed() < self._budget_ms):
                 await self._run_all(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
                 round_ += 1
             await slow
@@ -268,15 +273,15 @@ class _Probe:
         """Run jobs, several at a time, none begun after the budget; the first that finds the server gone ends all."""
         self._jobs |= {job.tag: job for job in jobs}
         waiting = list(jobs)
-        late: list[str] = []
+        late: list[Job] = []
 
         async def work() -> None:
             while waiting:
                 job = waiting.pop(0)
-                if self._in_time():
+                if self._elapsed() < self._budget_ms or (self.options.budget_ms is None and job.first):
                     await self._run_one(job)
                 else:
-                    late.append(job.tag)
+                    late.append(job)
                 self._done += 1
 
         workers = [asyncio.create_task(work()) for _ in range(min(_AT_ONCE[cost], len(jobs)))]
@@ -290,12 +295,9 @@ class _Probe:
             for worker in workers:
                 worker.cancel()
             await asyncio.wait(workers)
-        if late and not (cost is Cost.RACY and self._ran_before(late)):
-            self.notes.append(f"the budget of {self.options.budget_ms} ms was over before: {', '.join(late)}")
-
-    def _ran_before(self, tags: Sequence[str]) -> bool:
-        """Whether a full round of these racy experiments was run before; the budget ends the last round anywhere."""
-        return all(int(tag.rpartition("/")[2] or 0) > 10 for tag in tags)
+        missed = [job.tag for job in late if job.first]
+        if missed:
+            self.notes.append(f"the budget of {self._budget_ms} ms was over before: {', '.join(missed)}")
 
     async def _run_one(self, job: Job) -> None:
         assert self._situation is not None
@@ -375,8 +377,9 @@ class _Probe:
     def _elapsed(self) -> int:
         return monotonic_ms() - self._started
 
-    def _in_time(self) -> bool:
-        return self._elapsed() < self.options.budget_ms
+    @property
+    def _budget_ms(self) -> int:
+        return DEFAULT_BUDGET_MS if self.options.budget_ms is None else self.options.budget_ms
 
     def _report_progress(self) -> None:
         if self.on_progress is not None:
@@ -387,7 +390,7 @@ class _Probe:
                     running=tuple(self._running),
                     findings=self.findings,
                     elapsed_ms=self._elapsed(),
-                    budget_ms=self.options.budget_ms,
+                    budget_ms=self._budget_ms,
                 )
             )
 

@@ -149,14 +149,15 @@ class View:
         """Wait until the exchange is over."""
         return await self.wait(lambda view: view.closed is not None, timeout_ms)
 
-    async def quiet(self, quiet_ms: int, limit_ms: int) -> bool:
+    async def quiet(self, quiet_ms: int, limit_ms: int, since: int | None = None) -> bool:
         """Read until no event has come for ``quiet_ms``; record that and return True.
 
-        Returns False if the exchange ends first, or if events go on coming for ``limit_ms``. Comments do not count as
-        events: a heartbeat says that the connection lives, not that something is on its way.
+        The silence counts from ``since``, now if None: from when something could be expected, if that has been waited
+        for already. Returns False if the exchange ends first, or if events go on coming for ``limit_ms``. Comments do
+        not count as events: a heartbeat says that the connection lives, not that something is on its way.
         """
         deadline = self._recorder.now() + limit_ms
-        quiet_since = self._recorder.now()
+        quiet_since = self._recorder.now() if since is None else since
         while self.closed is None:
             now = self._recorder.now()
             quiet_since = max(quiet_since, self._last_frame_at)

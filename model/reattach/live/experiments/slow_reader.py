@@ -16,9 +16,9 @@ async def slow_reader(bench: Bench, _: Parameters) -> None:
     await slow.events(2)
     slow.post.pause()
     other = await bench.call(session, count=5, interval_ms=5)
-    if not await other.answered():
+    await bench.until_answered(other.post, other)
+    if not other.responded:
         # Held up, it seems. Let go of the slow one: if the other then comes, it was waiting for it.
-        await bench.quiet(other.post, bench.pace.patience_ms)
         await slow.post.cut()
     await other.follow()
     slow.post.resume()
