@@ -28,7 +28,7 @@ def test_no_secret_in_any_report(report: Report, run: Run, registry: Registry, w
 
 
 def test_replay_files_hold_the_evidence_without_secrets(tmp_path: Path, report: Report, run: Run) -> None:
-    paths = write_replays(tmp_path / "replays", report, run, {"same-ids": {"cuts": [3, 5]}}, CREDENTIALS)
+    paths = write_replays(tmp_path / "replays", report, run, [("same-ids", {"cuts": [3, 5]}), ("", {})], CREDENTIALS)
     assert [os.path.basename(path) for path in paths] == [
         "SES-5-cross-session-leak.jsonl",
         "CUR-5-bad-cursor-silent.jsonl",
@@ -49,7 +49,7 @@ def test_replay_files_hold_the_evidence_without_secrets(tmp_path: Path, report: 
 def test_findings_of_one_clause_and_fault_get_files_of_their_own(tmp_path: Path, report: Report, run: Run) -> None:
     finding: Finding = report.findings[1]
     again = Report(clauses=(), findings=(finding, finding, finding))
-    paths = write_replays(tmp_path, again, run, {})
+    paths = write_replays(tmp_path, again, run, [("", {})] * 3)
     assert [os.path.basename(path) for path in paths] == [
         "CUR-5-bad-cursor-silent.jsonl",
         "CUR-5-bad-cursor-silent-2.jsonl",
@@ -60,7 +60,7 @@ def test_findings_of_one_clause_and_fault_get_files_of_their_own(tmp_path: Path,
 def test_a_folder_that_cannot_be_made(tmp_path: Path, report: Report, run: Run) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        write_replays(tmp_path / "file" / "replays", report, run, {})
+        write_replays(tmp_path / "file" / "replays", report, run, [("", {})] * 2)
 
 
 def test_runs_of_different_targets_seeds_and_profiles_have_folders_of_their_own(run: Run) -> None:

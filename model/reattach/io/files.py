@@ -44,6 +44,19 @@ def write_atomically(path: Path, text: str) -> None:
         raise OutputError(path, error.strerror or str(error)) from error
 
 
+def check_writable(path: Path) -> None:
+    """Find out before long work whether its result can be written. Leaves nothing behind. Raises OutputError."""
+    try:
+        if path.is_dir():
+            raise OutputError(path, "it is a folder")
+        if path.exists() and not path.is_file():
+            return
+        with tempfile.TemporaryFile(dir=path.resolve().parent):
+            return
+    except OSError as error:
+        raise OutputError(path, error.strerror or str(error)) from error
+
+
 def _umask() -> int:
     # There is no way to read the mask but to set it.
     mask = os.umask(0)

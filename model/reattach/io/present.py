@@ -9,14 +9,14 @@ from attrs import evolve
 
 from reattach.clauses import Registry
 from reattach.io.files import OutputError
-from reattach.io.redact import Redactor, make_redactor, redact_report, report_observations
+from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_json import render_json
 from reattach.io.report_junit import render_junit
 from reattach.io.report_text import render_text
 from reattach.io.run import Presented, Run
 from reattach.io.trace import Entry, TraceHeader, write_trace
 from reattach.oracle.observation import Json
-from reattach.oracle.verdict import Finding, Report
+from reattach.oracle.verdict import Report
 
 
 class Format(Enum):
@@ -47,26 +47,39 @@ def render(presented: Presented, wanted: Format, registry: Registry) -> str:
     return render_junit(presented, registry) if wanted is Format.JUNIT else render_text(presented, registry)
 
 
+def write_record(path: Path, entries: Sequence[Entry], run: Run, credentials: Sequence[str] = ()) -> None:
+    """Write everything that was observed to a recording. Raises OutputError."""
+    redactor = make_redactor((entry.observation for entry in entries), credentials, exact=True)
+    write_trace(path, _header(run), entries, redactor)
+
+
 def write_replays(
     folder: Path,
     report: Report,
     run: Run,
-    parameters: Mapping[str, Mapping[str, Json]],
+    experiments: Sequence[tuple[str, Mapping[str, Json]]],
     credentials: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """Write for each finding a recording of its evidence that ``reattach replay`` takes; return the files' paths.
 
-    ``parameters`` has those of each experiment by the name that a finding carries. Raises OutputError.
+    ``experiments`` has for each finding the experiment that showed it and its parameters. Raises OutputError.
     """
     paths: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(folder, error.strerror or str(error)) from error
-    for finding in report.findings:
+    for finding, experiment in zip(report.findings, experiments, strict=True):
         redactor = make_redactor(finding.evidence, credentials, exact=True)
         path = folder / _unused_name(f"{finding.clause}-{finding.fault.value}", paths, folder)
-        header = _header(finding, run, parameters.get(finding.experiment, {}), redactor)
+        header = evolve(
+            _header(run),
+            experiment=experiment[0],
+            parameters=dict(experiment[1]),
+            clause=finding.clause,
+            fault=finding.fault.value,
+            summary=finding.summary,
+        )
         write_trace(path, header, [Entry(each) for each in finding.evidence], redactor)
         paths.append(str(path))
     return tuple(paths)
@@ -78,7 +91,7 @@ def replay_folder(run: Run) -> Path:
     return Path(".reattach") / "-".join(filter(None, [target, run.profile, f"seed-{run.seed}"]))
 
 
-def _header(finding: Finding, run: Run, parameters: Mapping[str, Json], redactor: Redactor) -> TraceHeader:
+def _header(run: Run) -> TraceHeader:
     return TraceHeader(
         target=run.target,
         server=run.server,
@@ -86,11 +99,6 @@ def _header(finding: Finding, run: Run, parameters: Mapping[str, Json], redactor
         profile=run.profile,
         seed=run.seed,
         stimulus=run.stimulus,
-        experiment=finding.experiment,
-        parameters=dict(parameters),
-        clause=finding.clause,
-        fault=finding.fault.value,
-        summary=finding.summary,
     )
 
 

@@ -45,10 +45,11 @@ def text_report(presented: Presented, registry: Registry) -> RenderableType:
             parts += [_table(outcome, results[outcome], presented, registry), ""]
     if results[Outcome.NOT_OBSERVED]:
         parts += [_not_observed(results[Outcome.NOT_OBSERVED], registry), ""]
+    if presented.report.notes:
+        parts += [*(Text(f"note: {plain(note)}", style="dim") for note in presented.report.notes), ""]
     findings = zip(presented.report.findings, presented.replays, strict=True)
     for number, (finding, replay) in enumerate(findings, start=1):
         parts += [finding_text(number, finding, replay, registry), ""]
-    parts += [Text(f"note: {plain(note)}", style="dim") for note in presented.report.notes]
     parts.append(_summary(presented))
     return Group(*parts)
 
