@@ -7,9 +7,10 @@ can be shown again by itself (``replay.py``).
 """
 
 import asyncio
+import contextlib
 import random
 import ssl
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 
 from attrs import define, evolve, field, frozen
 
@@ -17,7 +18,7 @@ from reattach.live.bench import Bench
 from reattach.live.client import Client, Principal, ProtocolError
 from reattach.live.experiments import EXPERIMENTS, Cost, Experiment, Need, Parameters
 from reattach.live.pace import Pace
-from reattach.live.preflight import Situation, preflight
+from reattach.live.preflight import PreflightError, Situation, UnreachableError, preflight
 from reattach.live.recorder import Recorder, Sink, monotonic_ms
 from reattach.live.target import Command, DiedError, answers
 from reattach.live.wire import Endpoint, WireError, parse_url, tls_context
@@ -134,16 +135,24 @@ async def probe(options: ProbeOptions, on_progress: OnProgress | None = None) ->
     command) or ``PreflightError`` if the probe cannot begin. If it is cancelled after that, or the server dies, it
     returns what it has found so far, and ``stopped`` says why. A server that it started is ended in every case.
     """
+    async with driving(options, on_progress) as driver:
+        return await driver.run(driver.experiments)
+
+
+@contextlib.asynccontextmanager
+async def driving(options: ProbeOptions, on_progress: OnProgress | None = None) -> AsyncIterator["Driver"]:
+    """A driver for the server that the options name; a server that was started is ended when the context is left."""
     tls, also = _check(options)
     if options.command is not None:
         command = Command(options.command, path=options.path)
         try:
             await command.start()
-            return await _Probe(options, command.endpoint, tls, also, command, on_progress).run()
+            yield Driver(options, command.endpoint, tls, also, command, on_progress)
         finally:
             await command.stop()
-    assert options.url is not None
-    return await _Probe(options, parse_url(options.url), tls, also, None, on_progress).run()
+    else:
+        assert options.url is not None
+        yield Driver(options, parse_url(options.url), tls, also, None, on_progress)
 
 
 def _check(options: ProbeOptions) -> tuple[ssl.SSLContext, Endpoint | None]:
@@ -169,8 +178,8 @@ def jobs_for(experiments: Collection[Experiment], seed: int, round_: int = 0) ->
 
 
 @define(eq=False)
-class _Probe:
-    """One run."""
+class Driver:
+    """One run against one server."""
 
     options: ProbeOptions
     endpoint: Endpoint
@@ -191,15 +200,16 @@ class _Probe:
     _done: int = field(init=False, default=0)
     _running: list[str] = field(init=False, factory=list)
 
-    async def run(self) -> ProbeResult:
-        """Preflight, then experiments until they or the budget are at their end."""
+    async def run(self, drive: "Callable[[Situation], Awaitable[None]]") -> ProbeResult:
+        """Preflight, then ``drive``, which runs experiments; the result, also if that is cut short."""
         asked = self.options.revision or NEWEST_WITH_RESUMPTION
-        self._listen(asked)
-        situation = await preflight(self._bench(PREFLIGHT, asked, None), self.options.stimulus)
+        self.oracle = Oracle(revision=asked, declaration=self.options.declaration, complete=True)
+        self.recorder = Recorder(self.oracle, sink=self.options.sink, on_finding=self._found)
+        situation = await self._preflight(asked)
         self._situation = situation
         self.notes += situation.notes
         try:
-            await self._experiments(situation)
+            await drive(situation)
         except asyncio.CancelledError:
             self.stopped = "interrupted"
             if (task := asyncio.current_task()) is not None:
@@ -208,39 +218,46 @@ class _Probe:
             self.stopped = str(gone)
         return self._result(situation)
 
-    def _listen(self, revision: Revision) -> None:
-        self.oracle = Oracle(revision=revision, declaration=self.options.declaration, complete=True)
-        self.recorder = Recorder(self.oracle, sink=self.options.sink, on_finding=self._found)
+    async def _preflight(self, revision: Revision) -> Situation:
+        try:
+            return await preflight(self._bench(PREFLIGHT, revision, None), self.options.stimulus)
+        except PreflightError:
+            if self.command is not None:
+                try:
+                    self.command.check()
+                except DiedError as died:
+                    raise UnreachableError(str(died)) from died
+            raise
 
     def _found(self, _: Finding) -> None:
         self.findings += 1
         self._report_progress()
 
-    async def _experiments(self, situation: Situation) -> None:
+    async def experiments(self, situation: Situation) -> None:
+        """Run the experiments that are due, until they or the budget are at their end."""
         chosen = self._choose(situation)
         by_cost = {cost: [one for one in chosen if one.cost is cost] for cost in Cost}
-        slow = asyncio.create_task(self._run_all(jobs_for(by_cost[Cost.SLOW], self.options.seed), Cost.SLOW))
+        slow = asyncio.create_task(self.run_jobs(jobs_for(by_cost[Cost.SLOW], self.options.seed), Cost.SLOW))
         try:
-            await self._run_all(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
+            await self.run_jobs(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
             round_ = 0
             while by_cost[Cost.RACY] and (round_ == 0 or self._elapsed() < self._budget_ms):
-                await self._run_all(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
+                await self.run_jobs(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
                 round_ += 1
             await slow
         finally:
             slow.cancel()
             await asyncio.wait({slow})
-        await self._run_all(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
+        await self.run_jobs(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
 
     def _choose(self, situation: Situation) -> list[Experiment]:
         """The experiments to run; the notes say which are not, and what they would need."""
-        met = self._needs_met(situation)
         chosen: list[Experiment] = []
         lacking: dict[Need, list[str]] = {}
         for one in EXPERIMENTS.values():
             if self.options.only and not set(self.options.only) & set(one.clauses):
                 continue
-            missing = [need for need in Need if need in one.needs - met]
+            missing = self.missing(one, situation)
             if missing:
                 lacking.setdefault(missing[0], []).append(one.name)
             elif TRAITS[situation.revision].resumption or "ERA-1" in one.clauses:
@@ -248,9 +265,10 @@ class _Probe:
         self.notes += [f"not run: {', '.join(names)}: needs {need.value}" for need, names in lacking.items()]
         return chosen
 
-    def _needs_met(self, situation: Situation) -> set[Need]:
+    def missing(self, one: Experiment, situation: Situation) -> list[Need]:
+        """What an experiment needs and does not have here."""
         declaration, options = self.options.declaration, self.options
-        return {
+        met = {
             need
             for need, holds in {
                 Need.SESSIONS: situation.sessions,
@@ -268,8 +286,9 @@ class _Probe:
             }.items()
             if holds
         }
+        return [need for need in Need if need in one.needs - met]
 
-    async def _run_all(self, jobs: Sequence[Job], cost: Cost) -> None:
+    async def run_jobs(self, jobs: Sequence[Job], cost: Cost) -> None:
         """Run jobs, several at a time, none begun after the budget; the first that finds the server gone ends all."""
         self._jobs |= {job.tag: job for job in jobs}
         waiting = list(jobs)
