@@ -8,6 +8,7 @@ from attrs import evolve, frozen
 from reattach.live.experiments import EXPERIMENTS, Cost, Parameters
 from reattach.live.preflight import Situation
 from reattach.live.probe import Driver, Job, OnProgress, OptionsError, ProbeOptions, ProbeResult, driving
+from reattach.oracle.verdict import Report
 
 TRIES = {Cost.SYSTEMATIC: 3, Cost.SLOW: 2, Cost.ALONE: 2, Cost.RACY: 40}
 """How often an experiment of each cost is run at most."""
@@ -46,7 +47,7 @@ async def replay(options: ProbeOptions, finding: Shown, on_progress: OnProgress 
     async with driving(evolve(options, budget_ms=None, only=()), on_progress) as driver:
         again = _Again(driver, finding)
         result = await driver.run(again.drive)
-    return Replayed(shown=_sees(result, finding), tries=again.tries, result=result)
+    return Replayed(shown=_sees(result.report, finding), tries=again.tries, result=result)
 
 
 class _Again:
@@ -55,23 +56,23 @@ class _Again:
         self._finding = finding
         self.tries = 0
 
-    async def drive(self, _: Situation) -> None:
+    async def drive(self, situation: Situation) -> None:
         if not self._finding.experiment:
             return
         experiment = EXPERIMENTS[self._finding.experiment]
-        while self.tries < TRIES[experiment.cost] and not self._seen():
+        missing = self._driver.missing(experiment, situation)
+        if missing:
+            self._driver.notes.append(f"not run: {experiment.name}: needs {missing[0].value}")
+            return
+        while self.tries < TRIES[experiment.cost] and not _sees(self._report(), self._finding):
             self.tries += 1
             tag = f"{experiment.name}/{self.tries}"
             job = Job(experiment=experiment, parameters=self._finding.parameters, tag=tag, first=True)
             await self._driver.run_jobs([job], experiment.cost)
 
-    def _seen(self) -> bool:
-        report = self._driver.oracle.report(self._driver.options.profile)
-        return any(
-            (found.clause, found.fault.value) == (self._finding.clause, self._finding.fault)
-            for found in report.findings
-        )
+    def _report(self) -> Report:
+        return self._driver.oracle.report(self._driver.options.profile)
 
 
-def _sees(result: ProbeResult, finding: Shown) -> bool:
-    return any((found.clause, found.fault.value) == (finding.clause, finding.fault) for found in result.report.findings)
+def _sees(report: Report, finding: Shown) -> bool:
+    return any((found.clause, found.fault.value) == (finding.clause, finding.fault) for found in report.findings)
