@@ -248,8 +248,8 @@ def step(policy: Policy, session: Session, now: int, given: Input) -> Step:
     before = advance(policy, session, now)
     if not before.session.alive:
         return evolve(before, result=Gone())
-    after = _take(policy, before.session, given)
-    return Step(_without_forgotten(after.session), after.result, before.endings + after.endings)
+    after = react(policy, before.session, given)
+    return evolve(after, endings=before.endings + after.endings)
 
 
 def advance(policy: Policy, session: Session, now: int) -> Step:
@@ -264,7 +264,13 @@ def advance(policy: Policy, session: Session, now: int) -> Step:
     return Step(_without_forgotten(awake), Done(), endings)
 
 
-def _take(policy: Policy, session: Session, given: Input) -> Step:
+def react(policy: Policy, session: Session, given: Input) -> Step:
+    """The input alone, at a living session's own present."""
+    after = _react(policy, session, given)
+    return evolve(after, session=_without_forgotten(after.session))
+
+
+def _react(policy: Policy, session: Session, given: Input) -> Step:
     match given:
         case Tick():
             return Step(session)

@@ -1,0 +1,155 @@
+"""The finite part of a symbolic session: which streams there are, of which kind, with which views.
+
+A shape is concrete; every number in it is not. Two streams speak for any number: the *subject*, in every variant there
+is, and *another*; a step touches the subject, and the other comes out as the identical object (theorem ``frame``).
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+from typing import TYPE_CHECKING
+
+import z3
+from attrs import fields, frozen
+
+from reattach.machine.modes import Mode
+from reattach.machine.policy import Policy, is_valid
+from reattach.machine.session import NO_VIEW, Greeting, Session, Stream, StreamKind, View
+from reattach_proofs.executor import SymbolicBool, SymbolicInt, current, merged
+from reattach_proofs.history import History, SymbolicWindow
+
+
+class Attachment(Enum):
+    """What view a stream has."""
+
+    NONE = "no view"
+    GREETING = "a view with its greeting unwritten"
+    READING = "a view that reads"
+    """Whether a write is outstanding is symbolic."""
+
+
+@frozen
+class StreamShape:
+    """One stream. Whether it is finished is symbolic where it can be either."""
+
+    number: int
+    kind: StreamKind
+    attachment: Attachment
+    connection: int
+    current: bool = False
+    """Whether it is the standalone stream that pushes go to, which is never finished."""
+
+
+@frozen
+class Shape:
+    """A session's streams."""
+
+    streams: tuple[StreamShape, ...]
+    listened: bool = True
+    mode: Mode = Mode.REATTACH
+
+    def name(self) -> str:
+        """A short name for the ledger."""
+        return " + ".join(
+            f"{'pushes' if shape.current else shape.kind.value} {shape.number} with {shape.attachment.value}"
+            for shape in self.streams
+        )
+
+
+SUBJECT, OTHER = 2, 1
+"""The numbers of the subject and of the other stream; ``Session.opened`` is 3, so a new one is 4."""
+SUBJECTS_CONNECTION, OTHERS_CONNECTION, NEW_CONNECTION = 12, 11, 19
+TAG = "tag"
+
+
+def shapes() -> Iterator[Shape]:
+    """Every variant of the subject, beside another stream with and without a view."""
+    for attachment in Attachment:
+        for others in (Attachment.NONE, Attachment.READING):
+            pushes = StreamShape(OTHER, StreamKind.STANDALONE, others, OTHERS_CONNECTION, current=True)
+            for kind in StreamKind:
+                yield Shape((pushes, StreamShape(SUBJECT, kind, attachment, SUBJECTS_CONNECTION)))
+            request = StreamShape(OTHER, StreamKind.REQUEST, others, OTHERS_CONNECTION)
+            subject = StreamShape(SUBJECT, StreamKind.STANDALONE, attachment, SUBJECTS_CONNECTION, current=True)
+            yield Shape((request, subject))
+    unheard = StreamShape(SUBJECT, StreamKind.STANDALONE, Attachment.NONE, SUBJECTS_CONNECTION, current=True)
+    yield Shape(
+        (StreamShape(OTHER, StreamKind.REQUEST, Attachment.READING, OTHERS_CONNECTION), unheard), listened=False
+    )
+
+
+def number(name: str) -> int:
+    """An arbitrary integer."""
+    value = SymbolicInt(z3.Int(name))
+    if TYPE_CHECKING:
+        return 0
+    return value
+
+
+def truth(name: str) -> bool:
+    """An arbitrary truth value."""
+    value = SymbolicBool(z3.Bool(name))
+    if TYPE_CHECKING:
+        return False
+    return value
+
+
+def policy() -> Policy:
+    """Arbitrary numbers. That they fit each other is ``valid_policy``."""
+    return Policy(**{attribute.name: number(f"policy.{attribute.name}") for attribute in fields(Policy)})
+
+
+@cache
+def valid_policy() -> z3.BoolRef:
+    """The formula of ``is_valid``, from running it once."""
+    return merged(lambda: is_valid(policy()))
+
+
+def stream(shape: StreamShape) -> Stream:
+    """A stream of this shape with arbitrary numbers."""
+    name = f"stream{shape.number}"
+    view = NO_VIEW
+    if shape.attachment is not Attachment.NONE:
+        greets = shape.attachment is Attachment.GREETING
+        view = View(
+            connection=shape.connection,
+            position=number(f"{name}.position"),
+            greeting=Greeting.POSITION if greets else Greeting.NOTHING,
+            outstanding=False if greets else truth(f"{name}.outstanding"),
+            since=number(f"{name}.since"),
+            reads=number(f"{name}.reads"),
+            wrote=number(f"{name}.wrote"),
+        )
+    unfinishable = shape.current
+    only_finished = shape.kind is StreamKind.STANDALONE and not shape.current
+    finished = False if unfinishable else True if only_finished else truth(f"{name}.finished")
+    return Stream(shape.number, shape.kind, number(f"{name}.first"), number(f"{name}.last"), finished, view)
+
+
+def session(shape: Shape, history: History) -> Session:
+    """A session of this shape with arbitrary numbers over an arbitrary history."""
+    window = SymbolicWindow(
+        history,
+        SymbolicInt(z3.Int("low")),
+        SymbolicInt(z3.Int("next")),
+        SymbolicInt(z3.Int("count")),
+        SymbolicInt(z3.Int("size")),
+    )
+    return Session(
+        tag=TAG,
+        principal="",
+        now=number("now"),
+        seen=number("seen"),
+        window=window,  # type: ignore[arg-type]  # it stands for the real one; see history.py
+        streams=tuple(stream(each) for each in shape.streams),
+        opened=3,
+        standalone=next(each.number for each in shape.streams if each.current),
+        listened=shape.listened,
+        mode=shape.mode,
+        requests=number("requests"),
+    )
+
+
+def assume(condition: object) -> None:
+    """Go on only where the condition holds."""
+    current().assume(condition.term if isinstance(condition, SymbolicBool) else z3.BoolVal(bool(condition)))
