@@ -33,7 +33,8 @@ class Scripted:
 
     url: str
     received: list[Received] = field(default_factory=list)
-    aborted: list[int] = field(default_factory=list)
+    close: Callable[[], None] = field(default=lambda: None)
+    """Stop listening: no further connection is accepted."""
 
 
 @contextlib.asynccontextmanager
@@ -59,6 +60,7 @@ async def serve(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIte
                 await writer.wait_closed()
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    scripted.close = server.close
     host, port = server.sockets[0].getsockname()[:2]
     scripted.url = f"{'https' if tls else 'http'}://{host}:{port}/mcp"
     try:

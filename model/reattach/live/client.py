@@ -50,7 +50,7 @@ class Client:
     tls: ssl.SSLContext | None = None
     experiment: str = ""
     answer_ms: int = 5_000
-    """How long to wait for the head of a response."""
+    """How long to wait for the head of a response, or for the response to a short request."""
 
     def under(self, revision: Revision) -> "Client":
         """The same client speaking another revision."""
@@ -357,6 +357,8 @@ def no_response(view: View, answer_ms: int) -> ProtocolError:
         return ProtocolError(f"{asked} was answered with HTML (HTTP {view.status}): this URL is not an MCP endpoint")
     if view.status is not None and not 200 <= view.status < 300:
         return ProtocolError(f"{asked} was answered with HTTP {view.status} ({kind})")
+    if view.is_stream and view.closed is not None and not view.cut_short:
+        return ProtocolError(f"the event stream that answered {asked} ended without a JSON-RPC response")
     if view.is_stream:
         return SilentError(f"the event stream that answered {asked} brought no response within {answer_ms} ms")
     return ProtocolError(f"{asked} was answered with {kind}, and no JSON-RPC response was in it")

@@ -28,6 +28,8 @@ from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Finding, Profile, Report
 
 DEFAULT_BUDGET_MS = 30_000
+ANSWER_MS = 5_000
+"""How long a request waits for the head of its answer."""
 PREFLIGHT = "preflight"
 """The tag of what passes before the first experiment."""
 
@@ -366,6 +368,7 @@ class Driver:
             principal=Principal("first" if named else None, options.headers),
             tls=self.tls,
             experiment=tag,
+            answer_ms=ANSWER_MS,
         )
         replaced = {name.lower() for name, _ in options.second_principal}
         kept = tuple((name, value) for name, value in options.headers if name.lower() not in replaced)
