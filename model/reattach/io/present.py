@@ -99,6 +99,7 @@ def _header(run: Run) -> TraceHeader:
         profile=run.profile,
         seed=run.seed,
         stimulus=run.stimulus,
+        declaration=run.declaration,
     )
 
 

@@ -8,6 +8,7 @@ from enum import Enum
 
 from attrs import frozen
 
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.verdict import ClauseResult, Kind, Level, Outcome, Report
 
 
@@ -55,6 +56,7 @@ class Run:
     profile: str = ""
     seed: int | None = None
     stimulus: str = ""
+    declaration: Declaration = NOTHING_DECLARED
     elapsed_ms: int = 0
     command: str = ""
     """The command that repeats the run; empty if there is none. Credentials are left out."""

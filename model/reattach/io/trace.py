@@ -17,6 +17,7 @@ from cattrs.errors import BaseValidationError
 
 from reattach.io.files import write_atomically
 from reattach.io.redact import Redactor
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.observation import (
     Body,
     Closed,
@@ -69,6 +70,7 @@ class TraceHeader:
     profile: str = ""
     seed: int | None = None
     stimulus: str = ""
+    declaration: Declaration = NOTHING_DECLARED
     experiment: str = ""
     """The probe's experiment that this was cut out of."""
     parameters: dict[str, object] = field(factory=dict)

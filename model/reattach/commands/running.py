@@ -6,20 +6,27 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Coroutine, Iterator
+from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from reattach.io.run import FailOn, Run
-from reattach.io.trace import Entry
+from reattach.io.trace import Entry, Trace, TraceHeader
+from reattach.live.experiments import Parameters
 from reattach.live.preflight import PreflightError
 from reattach.live.probe import Job, OnProgress, ProbeOptions, ProbeResult, probe
 from reattach.live.probe import Progress as ProbeProgress
+from reattach.live.replay import Shown, replay
 from reattach.live.target import DidNotStartError
+from reattach.machine.revision import Revision
 from reattach.oracle.observation import Observation
-from reattach.oracle.verdict import Report
+from reattach.oracle.oracle import Oracle
+from reattach.oracle.verdict import Profile, Report
+
+Result = TypeVar("Result")
 
 NO_VERDICT = (PreflightError, DidNotStartError)
 """What keeps a probe from beginning, and says something about the target and not about how it was asked."""
@@ -62,12 +69,13 @@ def run_probe(
         revision=options.revision.value if options.revision else "",
         profile=options.profile.value,
         seed=options.seed,
+        declaration=options.declaration,
         command=command,
         fail_on=fail_on,
     )
     try:
         with _progress(f"{label}, seed {options.seed}") as on_progress:
-            result = asyncio.run(_until_terminated(evolve(options, sink=sink if keep else None), on_progress))
+            result = asyncio.run(_until_terminated(probe(evolve(options, sink=sink if keep else None), on_progress)))
     except NO_VERDICT as error:
         stopped = evolve(run, stopped=str(error))
         return Probed(report=Report(clauses=()), run=stopped, entries=tuple(entries), began=False)
@@ -84,13 +92,59 @@ def run_probe(
     return Probed(report=report, run=run, jobs=jobs, entries=tuple(entries))
 
 
-async def _until_terminated(options: ProbeOptions, on_progress: OnProgress) -> ProbeResult:
+@frozen(kw_only=True)
+class Again:
+    """A finding that was looked for again."""
+
+    shown: bool
+    """Whether it was seen again."""
+    tries: int
+    """How often its experiment was run."""
+    report: Report
+    """What that showed about the finding's clause."""
+    stopped: str = ""
+    """Why there is no verdict; empty if there is one."""
+
+
+def judge_again(trace: Trace, profile: Profile, revision: Revision) -> Again:
+    """Judge what a replay file holds, without any server. It begins in the middle, so the oracle may say less."""
+    oracle = Oracle(revision=revision, declaration=trace.header.declaration, complete=False)
+    for entry in trace.entries:
+        oracle.observe(entry.observation, experiment=entry.experiment)
+    return _about(trace.header, oracle.report(profile))
+
+
+def run_again(header: TraceHeader, options: ProbeOptions) -> Again:
+    """Run the experiment of a replay file against a server until it shows its finding, within a bound.
+
+    Raises what ``replay`` raises about the options, and KeyboardInterrupt.
+    """
+    parameters: Parameters = header.parameters  # type: ignore[assignment]  # read from JSON
+    finding = Shown(experiment=header.experiment, parameters=parameters, clause=header.clause, fault=header.fault)
+    try:
+        with _progress(f"replaying {header.clause} {header.fault}") as on_progress:
+            replayed = asyncio.run(_until_terminated(replay(options, finding, on_progress)))
+    except NO_VERDICT as error:
+        return Again(shown=False, tries=0, report=Report(clauses=()), stopped=str(error))
+    again = _about(header, replayed.result.report)
+    never = "" if replayed.tries or replayed.shown else "; ".join(replayed.result.report.notes)
+    return evolve(again, tries=replayed.tries, stopped=replayed.result.stopped or never)
+
+
+def _about(header: TraceHeader, report: Report) -> Again:
+    findings = tuple(
+        finding for finding in report.findings if (finding.clause, finding.fault.value) == (header.clause, header.fault)
+    )
+    return Again(shown=bool(findings), tries=0, report=evolve(report, findings=findings))
+
+
+async def _until_terminated(work: Coroutine[Any, Any, Result]) -> Result:
     """SIGTERM ends a probe as SIGINT does: the server that it started is ended too."""
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        return await probe(options, on_progress)
+        return await work
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 

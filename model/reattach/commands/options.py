@@ -1,0 +1,95 @@
+"""Options that several commands have, and how their text becomes values."""
+
+import re
+import secrets
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from reattach.live.probe import DEFAULT_BUDGET_MS
+
+Command = Annotated[
+    str | None,
+    typer.Option("--command", metavar="'... {port} ...'", help="Start the server with this, and end it afterwards."),
+]
+EndpointPath = Annotated[
+    str, typer.Option("--path", metavar="PATH", help="The endpoint's path on a server that --command starts.")
+]
+Headers = Annotated[list[str] | None, typer.Option("--header", metavar="'K: V'", help="Sent with every request.")]
+SecondPrincipal = Annotated[
+    list[str] | None,
+    typer.Option("--second-principal", metavar="'K: V'", help="A header that makes a request another principal's."),
+]
+CaFile = Annotated[
+    Path | None, typer.Option("--ca", metavar="FILE", help="A private certificate authority (PEM).", show_default=False)
+]
+Also = Annotated[str | None, typer.Option("--also", metavar="URL", help="Another URL of the same deployment.")]
+Restart = Annotated[bool, typer.Option("--restart", help="The server that --command starts may be restarted.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", min=0, help="Repeats a run's random choices.", show_default=False)
+]
+Budget = Annotated[
+    float | None,
+    typer.Option(
+        "--budget",
+        metavar="SECONDS",
+        min=1,
+        show_default=False,
+        help="Begin no experiment after this time. If not given, each is run once, and the racy ones again for"
+        f" {DEFAULT_BUDGET_MS // 1000} s.",
+    ),
+]
+
+WIDTH = 100
+"""Columns of what does not go to a terminal."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+"""The name of an HTTP header."""
+
+
+def read_headers(option: str, given: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
+    """Names and values of ``K: V`` options. Raises BadParameter; a value may be a secret and is not repeated there."""
+    headers: list[tuple[str, str]] = []
+    for each in given or []:
+        name, colon, value = each.partition(":")
+        if not colon or not _TOKEN.fullmatch(name.strip()) or not value.strip().isprintable():
+            raise typer.BadParameter("'NAME: VALUE' is needed, both printable", param_hint=f"'{option}'")
+        headers.append((name.strip(), value.strip()))
+    return tuple(headers)
+
+
+def values_of(*headers: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """The values of headers: credentials, as far as we can know, and never written."""
+    return tuple(value for each in headers for _, value in each)
+
+
+def choose_seed(given: int | None) -> int:
+    """The seed that was asked for, or a new one."""
+    return secrets.randbelow(2**32) if given is None else given
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """Seconds, as on the command line, in the unit of everything else."""
+    return None if seconds is None else round(seconds * 1000)
+
+
+def command_line(*words: str | None, **options: str | bool | Sequence[str] | None) -> str:
+    """A command line for a shell, without the options that are None, False or empty."""
+    parts = [word for word in words if word is not None]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool | None):
+            parts += [option] if value else []
+        else:
+            parts += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
+    return shlex.join(parts)
+
+
+def make_console() -> Console:
+    """Standard output: of the terminal's width, or of 100 columns."""
+    console = Console()
+    return console if console.is_terminal else Console(width=WIDTH)

@@ -1,0 +1,147 @@
+"""``reattach probe``."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from reattach.clauses import Registry, load_registry
+from reattach.commands import options as shared
+from reattach.commands.running import Probed, run_probe
+from reattach.io.files import OutputError, check_writable, write_atomically
+from reattach.io.plain import plain
+from reattach.io.policy_file import read_declaration
+from reattach.io.present import Format, present, render, replay_folder, write_record, write_replays
+from reattach.io.report_text import text_report
+from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
+from reattach.live.probe import ProbeOptions
+from reattach.machine.revision import Revision
+from reattach.oracle.declaration import NOTHING_DECLARED
+from reattach.oracle.verdict import Profile
+
+
+def probe(
+    url: Annotated[
+        str | None, typer.Argument(metavar="[URL]", help="The server's MCP endpoint, unless --command is given.")
+    ] = None,
+    command: shared.Command = None,
+    path: shared.EndpointPath = "/mcp",
+    profile: Annotated[Profile, typer.Option(help="Which obligations to apply.")] = Profile.MCP,
+    revision: Annotated[
+        Revision | None, typer.Option(help="The MCP revision to ask for; the newest with resumption if not given.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="FILE", help="What the server declares of itself: TOML, or default or short.")
+    ] = None,
+    stimulus: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PRESET|FILE", help="What makes the server send events; chosen by its tools if not given."
+        ),
+    ] = None,
+    seed: shared.Seed = None,
+    header: shared.Headers = None,
+    second_principal: shared.SecondPrincipal = None,
+    ca: shared.CaFile = None,
+    also: shared.Also = None,
+    restart: shared.Restart = False,
+    budget: shared.Budget = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="CLAUSE", help="Judge only this clause; repeatable.")
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to write the report.")] = Format.TEXT,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report to a file.", show_default=False)
+    ] = None,
+    fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write everything observed to a file.", show_default=False)
+    ] = None,
+    replays: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where the replay files of findings go; a folder in .reattach if not given."
+        ),
+    ] = None,
+) -> int:
+    """Probe a server over HTTP: which clauses it holds, which it violates, and how."""
+    registry = load_registry()
+    clauses = tuple(registry.find(each).id for each in only or [])
+    headers = shared.read_headers("--header", header)
+    second = shared.read_headers("--second-principal", second_principal)
+    options = ProbeOptions(
+        url=url,
+        command=command,
+        path=path,
+        profile=profile,
+        revision=revision,
+        declaration=NOTHING_DECLARED if policy is None else read_declaration(policy),
+        stimulus=stimulus,
+        seed=shared.choose_seed(seed),
+        headers=headers,
+        second_principal=second,
+        ca=None if ca is None else str(ca),
+        also=also,
+        restart=restart,
+        budget_ms=shared.milliseconds(budget),
+        only=clauses,
+    )
+    for file in filter(None, (output, record)):
+        check_writable(file)
+    # What repeats the run: the seed, and what differs from the defaults. How it is reported is left to the reader.
+    repeat = shared.command_line(
+        "reattach",
+        "probe",
+        url,
+        command=command,
+        path=path if path != "/mcp" else None,
+        profile=profile.value if profile is not Profile.MCP else None,
+        revision=None if revision is None else revision.value,
+        policy=policy,
+        stimulus=stimulus,
+        seed=str(options.seed),
+        header=header,
+        second_principal=second_principal,
+        ca=options.ca,
+        also=also,
+        restart=restart,
+        budget=None if budget is None else f"{budget:g}",
+        only=clauses,
+        fail_on=fail_on.value if fail_on is not FailOn.MUST else None,
+    )
+    probed = run_probe(options, command=repeat, fail_on=fail_on, only=clauses, keep=record is not None)
+    credentials = shared.values_of(headers, second)
+    if record is not None:
+        write_record(record, probed.entries, probed.run, credentials)
+    presented = present(
+        probed.report, probed.run, credentials=credentials, replays=replays_of(probed, replays, credentials)
+    )
+    _show(presented, probed.began, format_, output, registry)
+    return EXIT_CODES[verdict_of(presented.report, presented.run)]
+
+
+def replays_of(probed: Probed, folder: Path | None, credentials: Sequence[str]) -> tuple[str | None, ...]:
+    """Write replay files for the findings. They are an extra: if they cannot be written, that costs nothing else."""
+    if not probed.report.findings:
+        return ()
+    experiments = [("", {}) if job is None else (job.experiment.name, job.parameters) for job in probed.jobs]
+    try:
+        return write_replays(folder or replay_folder(probed.run), probed.report, probed.run, experiments, credentials)
+    except OutputError as error:
+        print(f"reattach: no replay files: {error}", file=sys.stderr)
+        return (None,) * len(probed.report.findings)
+
+
+def _show(presented: Presented, began: bool, wanted: Format, output: Path | None, registry: Registry) -> None:
+    if not began:
+        print(f"reattach: {plain(presented.run.stopped)}", file=sys.stderr)
+    if output is not None:
+        write_atomically(output, render(presented, wanted, registry))
+        verdict = verdict_of(presented.report, presented.run)
+        print(f"verdict: {verdict.value} (exit {EXIT_CODES[verdict]}); the report is in {output}")
+    elif wanted is not Format.TEXT:
+        print(render(presented, wanted, registry), end="")
+    elif began:
+        shared.make_console().print(text_report(presented, registry))
