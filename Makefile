@@ -25,7 +25,7 @@ TS := $(TS_CLIENT)/node_modules/.reattach-ts
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine test-rest test-real lint format clean
+.PHONY: help demo test test-machine test-rest test-real lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,9 @@ lint: $(TEST) ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+readme: $(TEST) ## Write the README's tables from the command line's own help
+	$(BIN)/python tests/project/readme.py
 
 format: $(TEST) ## Let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
