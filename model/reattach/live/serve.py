@@ -4,23 +4,20 @@ Starlette and uvicorn around the machine (``live/server``). It listens on the lo
 line when it is ready, and ends within a second of SIGINT or SIGTERM, however many views are open.
 """
 
-import argparse
 import asyncio
 import contextlib
 import ipaddress
 import signal
 import socket
-import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
-from attrs import evolve, frozen
+from attrs import frozen
 
 from reattach.live.server.app import Endpoint, application
 from reattach.live.server.host import NEVER
 from reattach.live.server.settings import Settings
 from reattach.live.server.wire import Wire
-from reattach.machine.policy import SHORT, Policy
 
 _HEADER_BYTES = 131_072
 """The most bytes of a request's head: a very long cursor is refused as a cursor, not as HTTP."""
@@ -153,19 +150,6 @@ async def _serve_until_signal(options: ServeOptions) -> int:
     return 0
 
 
-def read_tokens(given: Sequence[str]) -> dict[str, str]:
-    """The principals of ``--token NAME=SECRET``. Raises ``ServeError``, which does not repeat the secret."""
-    tokens: dict[str, str] = {}
-    for number, text in enumerate(given, 1):
-        name, equals, secret = text.partition("=")
-        if not (name and equals and secret) or not secret.isascii() or secret.strip() != secret:
-            raise ServeError(f"--token {number}: NAME=SECRET is needed, with a secret of visible ASCII")
-        if name in tokens or secret in tokens.values():
-            raise ServeError(f"--token {number}: each name and each secret can be given once")
-        tokens[name] = secret
-    return tokens
-
-
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -183,29 +167,3 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The server with the two policies that need no file, for development: ``python -m reattach.live.serve``."""
-    parser = argparse.ArgumentParser(prog="python -m reattach.live.serve", description=__doc__)
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--policy", choices=("default", "short"), default="default")
-    parser.add_argument("--token", action="append", default=[], metavar="NAME=SECRET")
-    parser.add_argument("--allow-remote", action="store_true")
-    given = parser.parse_args(arguments)
-    settings = Settings(
-        policy=SHORT if given.policy == "short" else Policy(),
-    )
-    try:
-        settings = evolve(settings, tokens=read_tokens(given.token))
-        return run_server(
-            ServeOptions(host=given.host, port=given.port, allow_remote=given.allow_remote, settings=settings)
-        )
-    except ServeError as error:
-        print(f"reattach serve: {error}", file=sys.stderr)
-        return 2
-
-
-if __name__ == "__main__":
-    sys.exit(main())
