@@ -38,7 +38,7 @@ class Scripted:
 
 
 @contextlib.asynccontextmanager
-async def serve(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
+async def serve(handler: Handler, tls: ssl.SSLContext | None = None, port: int = 0) -> AsyncIterator[Scripted]:
     """Run a server on the loopback interface that hands every request to ``handler`` and then closes."""
     running: set[asyncio.Task[None]] = set()
     scripted = Scripted("")
@@ -59,7 +59,7 @@ async def serve(handler: Handler, tls: ssl.SSLContext | None = None) -> AsyncIte
             with contextlib.suppress(ConnectionError, OSError):
                 await writer.wait_closed()
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls)
+    server = await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls)
     scripted.close = server.close
     host, port = server.sockets[0].getsockname()[:2]
     scripted.url = f"{'https' if tls else 'http'}://{host}:{port}/mcp"

@@ -7,6 +7,7 @@ ends it after the response. Each fault changes one thing.
 import asyncio
 import contextlib
 import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -289,10 +290,10 @@ async def _gone(writer: asyncio.StreamWriter) -> None:
 
 
 @contextlib.asynccontextmanager
-async def toy(fault: str = "") -> AsyncIterator[Scripted]:
+async def toy(fault: str = "", port: int = 0) -> AsyncIterator[Scripted]:
     """A running toy."""
     server = Toy(fault)
-    async with serve(server.handle) as scripted:
+    async with serve(server.handle, port=port) as scripted:
         server.scripted = scripted
         try:
             yield scripted
@@ -300,3 +301,13 @@ async def toy(fault: str = "") -> AsyncIterator[Scripted]:
             for task in list(server.calls):
                 task.cancel()
             await asyncio.gather(*server.calls, return_exceptions=True)
+
+
+def main() -> None:
+    """The toy as a process: ``PORT FAULT`` as arguments."""
+
+    async def forever() -> None:
+        async with toy(sys.argv[2], int(sys.argv[1])):
+            await asyncio.Event().wait()
+
+    asyncio.run(forever())
