@@ -2,12 +2,14 @@
 
 import asyncio
 import shlex
+import ssl
 import sys
 from collections.abc import Collection
 from pathlib import Path
 
 import psutil
 import pytest
+import trustme
 from tests.live.scripted import Received, head, serve
 from tests.live.toy import FAULTS, Toy, toy
 
@@ -198,3 +200,72 @@ def test_progress_is_reported_to_the_end() -> None:
     assert steps
     assert steps[-1].running == ()
     assert {"missing-session", "unknown-session"} <= {name for step in steps for name in step.running}
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("tool = 'steady'\n[arguments]\nof = 5", "metamorphic"),
+        ("tool = 'stepping'\nprogress = true", "metamorphic"),
+        ("tool = 'fickle'", None),
+    ],
+    ids=["steady", "progress", "fickle"],
+)
+def test_any_tool_can_be_the_stimulus(text: str, origin: str | None, tmp_path: Path) -> None:
+    """What it sends is learned from calls left alone, if it is the same every time, and looked for after a cut."""
+    path = tmp_path / "stimulus.toml"
+    path.write_text(text)
+    seen: list[Observation] = []
+
+    async def go(fault: str) -> ProbeResult:
+        async with asyncio.timeout(BOUND), toy(fault) as server:
+            options = ProbeOptions(
+                url=server.url,
+                stimulus=str(path),
+                only=("DEL-2",),
+                profile=Profile.REATTACH,
+                sink=lambda observation, _: seen.append(observation),
+            )
+            return await probe(options)
+
+    right = asyncio.run(go(""))
+    assert right.stimulus == str(path)
+    assert [(finding.clause, finding.summary) for finding in right.report.findings] == []
+    expected = [each for each in seen if isinstance(each, Expect) and not each.standalone]
+    if origin is None:
+        assert expected == []
+        assert any("does not send the same messages every time" in note for note in right.report.notes)
+        return
+    assert expected
+    assert {each.origin for each in expected} == {origin}
+    assert {len(each.keys) for each in expected} == {6}
+    assert "silent-gap" in faults(asyncio.run(go("gap")))
+
+
+def test_a_server_behind_a_private_authority(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(served)
+    ca_file = tmp_path / "ca.pem"
+    authority.cert_pem.write_to_path(ca_file)
+
+    async def go() -> ProbeResult:
+        async with asyncio.timeout(BOUND), toy(tls=served) as server:
+            return await probe(ProbeOptions(url=server.url, ca=str(ca_file), only=("DEL-8",)))
+
+    result = asyncio.run(go())
+    assert result.stopped == ""
+    assert [(finding.clause, finding.summary) for finding in result.report.findings] == []
+    assert not any("given up" in note for note in result.report.notes)
+
+
+def test_a_second_url_of_the_deployment_is_used(tmp_path: Path) -> None:
+    async def go() -> ProbeResult:
+        server = Toy()
+        async with asyncio.timeout(BOUND), serve(server.handle) as one, serve(server.handle) as two:
+            result = await probe(ProbeOptions(url=one.url, also=two.url, only=("SES-5",)))
+            assert any(request.get("last-event-id") for request in two.received)
+            return result
+
+    result = asyncio.run(go())
+    assert [(finding.clause, finding.summary) for finding in result.report.findings] == []

@@ -7,7 +7,9 @@ ends it after the response. Each fault changes one thing.
 import asyncio
 import contextlib
 import json
+import ssl
 import sys
+import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +17,8 @@ from typing import Any
 from tests.live.scripted import STREAM_HEAD, Received, Scripted, chunk, head, serve, whole
 
 STANDALONE = "standalone"
+TOOLS = ("reattach_emit", "reattach_push", "steady", "stepping", "fickle")
+"""Ours; one that says the same every time; one that reports progress; one that never says the same."""
 FAULTS = {
     "no-ids": "events have no ids",
     "json": "a call is answered with a JSON body and no events",
@@ -137,12 +141,13 @@ class Toy:
     async def post(self, request: Received, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         session = self.sessions[request.get("mcp-session-id") or ""]
         if message["method"] != "tools/call":
-            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ("reattach_emit", "reattach_push")]
+            tools = [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]
             result: dict[str, Any] = {"tools": tools} if message["method"] == "tools/list" else {}
             body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
             writer.write(whole(200, "application/json", body))
             return
-        name, arguments = message["params"]["name"], message["params"]["arguments"]
+        params = message["params"]
+        name, arguments = params["name"], params["arguments"]
         if self.fault == "json":
             body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": []}}).encode()
             writer.write(whole(200, "application/json", body))
@@ -161,15 +166,19 @@ class Toy:
                     self.emit(session, target, log(arguments["label"], n))
             self.finish(session, stream, message["id"])
         else:
-            task = asyncio.create_task(self.call(session, stream, message["id"], arguments))
+            messages = emitted(name, arguments, params.get("_meta", {}).get("progressToken"))
+            pause = arguments.get("interval_ms", 5) / 1000
+            task = asyncio.create_task(self.call(session, stream, message["id"], messages, pause))
             self.calls.add(task)
             task.add_done_callback(self.calls.discard)
         await self.view(session, stream, start, writer)
 
-    async def call(self, session: Session, stream: Stream, rpc_id: int, arguments: dict[str, Any]) -> None:
-        for n in range(1, arguments["count"] + 1):
-            await asyncio.sleep(arguments.get("interval_ms", 0) / 1000)
-            self.emit(session, stream, log(arguments["label"], n, arguments.get("size", 0)))
+    async def call(
+        self, session: Session, stream: Stream, rpc_id: int, messages: list[dict[str, Any]], pause: float
+    ) -> None:
+        for message in messages:
+            await asyncio.sleep(pause)
+            self.emit(session, stream, message)
         self.finish(session, stream, rpc_id)
 
     def finish(self, session: Session, stream: Stream, rpc_id: int) -> None:
@@ -278,6 +287,19 @@ class Toy:
         return chunk(lines + b"data: " + event[1] + b"\n\n")
 
 
+def emitted(tool: str, arguments: dict[str, Any], token: str | None) -> list[dict[str, Any]]:
+    """What a call sends before its response."""
+    if tool == "reattach_emit":
+        numbers = range(1, arguments["count"] + 1)
+        return [log(arguments["label"], n, arguments.get("size", 0)) for n in numbers]
+    if tool == "stepping":
+        return [
+            {"method": "notifications/progress", "params": {"progressToken": token, "progress": n}} for n in range(1, 6)
+        ]
+    data = [uuid.uuid4().hex if tool == "fickle" else f"step {n} of {arguments.get('of')}" for n in range(1, 6)]
+    return [{"method": "notifications/message", "params": {"level": "info", "data": text}} for text in data]
+
+
 def log(label: str, n: int, size: int = 0) -> dict[str, Any]:
     data = {"label": label, "n": n, "padding": "x" * size}
     return {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": data}}
@@ -290,10 +312,10 @@ async def _gone(writer: asyncio.StreamWriter) -> None:
 
 
 @contextlib.asynccontextmanager
-async def toy(fault: str = "", port: int = 0) -> AsyncIterator[Scripted]:
+async def toy(fault: str = "", port: int = 0, tls: ssl.SSLContext | None = None) -> AsyncIterator[Scripted]:
     """A running toy."""
     server = Toy(fault)
-    async with serve(server.handle, port=port) as scripted:
+    async with serve(server.handle, tls, port) as scripted:
         server.scripted = scripted
         try:
             yield scripted
