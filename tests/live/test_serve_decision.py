@@ -1,11 +1,24 @@
 """The reference server refuses: every row of the decision, its status, its reason, and the order of the questions."""
 
 import asyncio
+import json
 from itertools import product
 from typing import Any
 
 from attrs import evolve
-from tests.live.raw import PATIENT, Client, at_seq, connect, initialize_params, last_id, numbers, server, session_of
+from tests.live.raw import (
+    BOUND,
+    PATIENT,
+    Client,
+    at_seq,
+    connect,
+    initialize_params,
+    last_id,
+    numbers,
+    server,
+    session_of,
+    until,
+)
 
 from reattach.live.wire import parse_url
 
@@ -99,6 +112,37 @@ def test_a_terminated_session_is_404_on_every_method_with_and_without_a_cursor()
                     assert await answer.refusal() == (404, "session-unknown")
             answer = await client.request("initialize", initialize_params("2025-11-25"))
             assert await answer.refusal() == (404, "session-unknown")
+
+    asyncio.run(run())
+
+
+def test_a_session_that_ends_while_a_request_arrives_is_unknown_to_it() -> None:
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running)
+            reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
+            body = json.dumps(PING).encode()
+            fields = {
+                "Host": "x",
+                "Mcp-Session-Id": client.session,
+                "Content-Type": "application/json",
+                "Accept": "application/json, text/event-stream",
+                "Content-Length": len(body),
+                "Connection": "close",
+            }
+            head = "POST /mcp HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+            writer.write(head.encode() + b"\r\n" + body[:5])
+            await until(lambda: (session := session_of(running, client)) is not None and session.requests == 1)
+            assert (await client.send("DELETE")).status == 204
+            writer.write(body[5:])
+            async with asyncio.timeout(BOUND):
+                answer = await reader.read()
+            writer.close()
+            assert answer.startswith(b"HTTP/1.1 404 ")
+            said = json.loads(answer.partition(b"\r\n\r\n")[2])
+            assert (said["id"], said["error"]["data"]["reason"]) == (9, "session-unknown")
+            # Even a body that cannot be read is first of all a request of a session that is not there.
+            assert await (await client.send("POST", b"{")).refusal() == (404, "session-unknown")
 
     asyncio.run(run())
 

@@ -23,6 +23,7 @@ from tests.live.raw import (
     until,
 )
 
+from reattach.live.server import tools
 from reattach.live.wire import parse_url
 
 PING = message("ping", None, 9)
@@ -214,9 +215,9 @@ def test_methods_and_tools() -> None:
             client = await connect(running)
             assert await result_of(client, "ping") == {}
             assert (await result_of(client, "no/such"))["code"] == -32601
-            tools = (await result_of(client, "tools/list"))["tools"]
-            assert [tool["name"] for tool in tools] == ["reattach_emit", "reattach_push"]
-            assert all(tool["inputSchema"]["required"] == ["count"] for tool in tools)
+            listed = (await result_of(client, "tools/list"))["tools"]
+            assert [tool["name"] for tool in listed] == ["reattach_emit", "reattach_push"]
+            assert all(tool["inputSchema"]["required"] == ["count"] for tool in listed)
             assert (await result_of(client, "tools/call", {"name": "x"}))["code"] == -32602
             assert (await result_of(client, "tools/call"))["code"] == -32602
             good = await result_of(client, "tools/call", {"name": "reattach_emit", "arguments": {"count": 0}})
@@ -255,6 +256,32 @@ def test_a_message_carries_its_label_its_number_and_its_padding() -> None:
             }
 
     asyncio.run(run())
+
+
+def test_a_result_that_the_session_cannot_hold_is_an_error() -> None:
+    async def run() -> None:
+        async with server(evolve(PATIENT, window_bytes=300)) as running:
+            client = await connect(running)
+            said = await result_of(client, "tools/list")
+            assert (said["code"], said["message"]) == (-32603, "the result is too large")
+
+    asyncio.run(run())
+
+
+def test_a_fault_of_the_server_is_an_error_and_not_silence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(*_: Any) -> None:
+        raise RuntimeError("a fault")
+
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running)
+            monkeypatch.setattr(tools, "answer", fail)
+            assert (await result_of(client, "ping"))["code"] == -32603
+
+    asyncio.run(run())
+    assert "a call failed" in caplog.text
 
 
 def test_the_log_level_is_obeyed() -> None:

@@ -24,6 +24,7 @@ from reattach.live.serve import Running
 from reattach.live.sse import CommentLine, Event
 from reattach.live.wire import ConnectionLostError, Cut
 from reattach.machine.session import Stream, is_viewed
+from reattach.machine.transition import Cause, Ending
 
 REVISIONS = ["2025-03-26", "2025-06-18", "2025-11-25"]
 REATTACH: dict[str, Any] = {"experimental": {"reattach": {}}}
@@ -251,6 +252,24 @@ def test_another_stream_goes_on_while_an_emission_waits_for_its_reader() -> None
             assert numbers(await quick.rest()) == ["bare", "result"]
             assert numbers(await listener.events(101)) == ["bare", *range(1, 101)]
             assert [stream.number for stream in unfinished(running, client)] == [2]  # the slow one is not over
+
+    asyncio.run(run())
+
+
+def test_a_stalled_view_whose_transport_still_takes_something_is_told() -> None:
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running)
+            listener = await client.get()
+            primed = await listener.event()
+            [stream] = viewed(running, client)
+            # A reader that is caught up cannot stall; the carrier is told nevertheless, as the machine would tell it.
+            carrier = running.endpoint.host._carriers[stream.view.connection]
+            carrier.end(Ending(stream.view.connection, Cause.STALLED, stream.number, stream.view.position))
+            assert (await listener.event()).retry == PATIENT.retry_ms  # IDL-5
+            assert await listener.comment() == f"resumption-required {primed.id} stalled"
+            assert await listener.rest() == []
+            assert numbers([await (await client.get(primed.id or "")).event()]) == ["bare"]
 
     asyncio.run(run())
 
