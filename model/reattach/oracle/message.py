@@ -102,6 +102,11 @@ def numbered(payload: Json) -> Numbered | None:
     return Numbered(f"progress:{progress[0]}", int(progress[1]))
 
 
+def is_progress(number: Numbered) -> bool:
+    """Whether a number is a value of progress, which need not grow in steps of one."""
+    return number.label.startswith("progress:")
+
+
 def is_response(payload: Json) -> bool:
     """Whether the message is a single JSON-RPC response, result or error."""
     return (

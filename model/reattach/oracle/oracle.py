@@ -88,20 +88,26 @@ ERA-1    requests with ``MCP-Protocol-Version: 2026-07-28``
 Not judged on the wire: MOD-2, MOD-3, MOD-4, WIN-3 (the registry says why) and the clauses about clients.
 """
 
+from collections.abc import Mapping
+
+from reattach.clauses import Registry, load_registry
 from reattach.machine.revision import Revision
-from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
+from reattach.oracle.judges import JUDGES, judged
+from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Observation
+from reattach.oracle.reconstruct import ObservationError, take
+from reattach.oracle.record import DRAINED_MS, LIVE_MS, SLACK_MS, Run, Seen
 from reattach.oracle.verdict import Finding, Profile, Report
 
-SLACK_MS = 1_000
-DRAINED_MS = 1_000
-LIVE_MS = 100
+__all__ = ["DRAINED_MS", "JUDGED", "LIVE_MS", "SLACK_MS", "ObservationError", "Oracle"]
 
-JUDGED: frozenset[str] = frozenset()
+JUDGED: frozenset[str] = judged()
+"""The clauses that the oracle can judge on the wire: those that have a judge."""
 
 
 class Oracle:
-    """Judges one run of one server. Being filled in; the interface is final."""
+    """Judges one run of one server, observation by observation."""
 
     def __init__(
         self,
@@ -110,13 +116,52 @@ class Oracle:
         declaration: Declaration = NOTHING_DECLARED,
         complete: bool = True,
         horizon: int = 4096,
+        registry: Registry | None = None,
     ) -> None:
-        self.revision, self.declaration, self.complete, self.horizon = revision, declaration, complete, horizon
+        """``revision`` is that of requests which name none. ``complete`` says that the observations hold every session
+        from its initialize, so that what was never seen was never issued. ``horizon`` bounds what is remembered: events
+        and exchanges per session, and sessions. Raises RegistryError if there is no registry to judge by.
+        """
+        self._run = Run(revision=revision, declaration=declaration, complete=complete, horizon=max(16, horizon))
+        self._ledger = Ledger(registry if registry is not None else load_registry())
 
     def observe(self, observation: Observation, experiment: str = "") -> tuple[Finding, ...]:
-        """Take one observation; return the findings that it decides."""
-        return ()
+        """Take one observation; return the findings that it decides, of the kinds they have under ``mcp``.
+
+        Observations of connections that were never asked for, or are over, are counted and otherwise ignored. Raises
+        ObservationError for what cannot be an observation, or a second request on one connection.
+        """
+        run = self._run
+        run.index += 1
+        findings = []
+        for moment in take(run, Seen(run.index, observation, experiment)):
+            for clauses, judge in JUDGES.get(type(moment), ()):
+                for judgement in judge(run, moment):
+                    assert judgement.clause in clauses, f"{judgement.clause} is not declared by {judge}"
+                    finding = self._ledger.enter(judgement)
+                    if finding is not None:
+                        findings.append(finding)
+        return tuple(findings)
 
     def report(self, profile: Profile = Profile.MCP) -> Report:
-        """The verdict so far."""
-        return Report(clauses=())
+        """The verdict so far, under a profile. May be asked for at any time, and more than once."""
+        return Report(
+            clauses=self._ledger.clauses(profile, self._run),
+            findings=self._ledger.findings(profile),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        run = self._run
+        notes = [f"Ids are compared within the last {run.horizon} events of a session (EVT-1, EVT-4)."]
+        names = declared(run.declaration)
+        notes.append(
+            f"Declared: {', '.join(names)}." if names else "No policy is declared: WIN and most of IDL are open."
+        )
+        counted: Mapping[str, int] = {
+            "observations belong to no open request and were ignored": run.strays,
+            "POSTs carried Last-Event-ID; resuming by POST is an extension": run.posts_with_cursor,
+            "times the server was restarted; ids and sessions from before are not held against it": run.restarts,
+            "sessions were forgotten to bound the record": run.forgotten_sessions,
+        }
+        return (*notes, *(f"{count} {what}." for what, count in counted.items() if count))

@@ -1,0 +1,52 @@
+"""The observations that show a finding, and no others: enough of each exchange to be read on its own."""
+
+from collections.abc import Iterable
+
+from reattach.oracle.record import Event, Exchange, Seen, View
+
+
+def evidence(*exchanges: Exchange | None, show: Iterable[Seen | None] = (), last: Seen) -> tuple[Seen, ...]:
+    """What shows that ``last`` is wrong.
+
+    Of each exchange: request, status line, body, first event, pauses and end; of their sessions: the initialize that
+    opened them, with its status line. ``show`` adds observations, such as the event of a cursor. Nothing after
+    ``last`` is kept, and ``last`` comes last.
+    """
+    chosen: dict[int, Seen] = {}
+    for exchange in (one for one in exchanges if one is not None):
+        opener = exchange.session.opener if exchange.session is not None else None
+        if opener is not None and opener is not exchange:
+            _add(chosen, opener.asked, opener.answer)
+        _add(chosen, exchange.asked, exchange.answer, exchange.body, exchange.first_frame, exchange.end)
+        for pause in exchange.pauses[-2:]:
+            _add(chosen, pause.begun, pause.ended)
+    _add(chosen, *show)
+    return (*(chosen[index] for index in sorted(chosen) if index < last.index), last)
+
+
+def cursor_of(view: View) -> tuple[Seen, ...]:
+    """The delivery that gave a view its cursor."""
+    return (view.cursor.seen,) if view.cursor is not None else ()
+
+
+def expectation_of(view: View) -> tuple[Seen, ...]:
+    """What the driver said that the call behind a view sends."""
+    call = view.stream.call
+    return (call.expectation,) if call is not None and call.expectation is not None else ()
+
+
+def _add(chosen: dict[int, Seen], *seen: Seen | None) -> None:
+    for one in seen:
+        if one is not None:
+            chosen[one.index] = one
+
+
+def named(event: Event | None) -> str:
+    """An event for a sentence: its id, or its key, shortened."""
+    if event is None:
+        return "the start of the stream"
+    return _short(event.id or event.key)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 48 else text[:45] + "..."

@@ -1,0 +1,219 @@
+"""EVT: event ids, and what an event without a message does."""
+
+from collections.abc import Iterator
+
+from reattach.machine.cursor import Presence, parse_cursor
+from reattach.machine.revision import TRAITS
+from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
+from reattach.oracle.judges.base import Broken, Held, Judgement, judge
+from reattach.oracle.judges.sessions import is_anonymous, is_visible
+from reattach.oracle.message import is_progress
+from reattach.oracle.moments import Delivered, Reordered
+from reattach.oracle.record import Event, Run, View, frame_of
+from reattach.oracle.verdict import Fault
+
+
+@judge("EVT-1", "EVT-4", on=Delivered)
+def an_id_is_one_event(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """An event with an id. Restating a position is no event, and does not come here."""
+    event, other, view = moment.event, moment.collides, moment.view
+    name = frame_of(moment.seen).id
+    if event is None or not name or is_anonymous(run, moment.stream.session):
+        return
+    if other is None:
+        if not moment.first and event.id == name and event.message and frame_of(moment.seen).has_data:
+            yield Held("EVT-4")
+        if moment.first and len(moment.stream.session.events) > 1:
+            yield Held("EVT-1")
+        return
+    again = view.resumed and other.stream is event.stream
+    yield Broken(
+        "EVT-4" if again else "EVT-1",
+        Fault.ID_CHANGED_MEANING if again else Fault.ID_NOT_UNIQUE,
+        f"id {name} came with another message than before"
+        if again
+        else f"id {name} was given to two events of one session",
+        evidence(other.exchange, view.exchange, show=(other.seen,), last=moment.seen),
+    )
+
+
+@judge("EVT-2", on=Delivered)
+def seqs_increase(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """A new event whose id can be read as a number: in the standard's grammar, or a whole number."""
+    event, before = moment.event, moment.position
+    if event is None or not moment.first or event.id is None or moment.collides is not None:
+        return
+    tag, stream, seq = _number(event.id)
+    if seq < 0:
+        return
+    if stream and moment.stream.session.seqs_seen.get(seq, stream) != stream:
+        yield Broken(
+            "EVT-2",
+            Fault.ID_NOT_UNIQUE,
+            f"seq {seq} was given to events of two streams",
+            evidence(moment.view.exchange, last=moment.seen),
+        )
+        return
+    if before is None or before.id is None:
+        return
+    old_tag, _, old_seq = _number(before.id)
+    if old_seq < 0 or old_tag != tag:
+        return
+    if seq > old_seq:
+        yield Held("EVT-2")
+        return
+    yield Broken(
+        "EVT-2",
+        Fault.OUT_OF_ORDER,
+        f"a new event came with seq {seq} after one of the same stream with seq {old_seq}",
+        evidence(before.exchange, moment.view.exchange, show=(before.seen,), last=moment.seen),
+    )
+
+
+def _number(name: str) -> tuple[str, int, int]:
+    """Tag, stream and seq of an id; a whole number is a seq without the others; seq -1 if it is neither."""
+    parsed = parse_cursor((name,))
+    if parsed.presence is Presence.PRESENT:
+        return parsed.tag, parsed.stream, parsed.seq
+    if name.isascii() and name.isdigit() and len(name) <= 16:
+        return "", 0, int(name)
+    return "", 0, -1
+
+
+@judge("EVT-3", on=Delivered)
+def priming_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """The first event of a request's stream, on a server that gives ids."""
+    exchange = moment.view.exchange
+    frame = frame_of(moment.seen)
+    if exchange.first_frame is not moment.seen or exchange.call is None or not frame.id:
+        return
+    if exchange.request.rpc_method == "initialize" or not TRAITS[exchange.revision].priming:
+        return
+    if frame.has_data:
+        yield Broken(
+            "EVT-3",
+            Fault.PRIMING_MISSING,
+            "the first event on the stream of a POST had a message; a cut before it leaves no cursor",
+            evidence(exchange, last=moment.seen),
+        )
+    else:
+        yield Held("EVT-3")
+
+
+@judge("EVT-5", on=Delivered)
+def ids_survive_a_header(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """Any id."""
+    name = frame_of(moment.seen).id
+    if not name:
+        return
+    if is_visible(name):
+        yield Held("EVT-5")
+    else:
+        yield Broken(
+            "EVT-5",
+            Fault.INVALID_ID,
+            "an event id is not visible ASCII and does not come back from a header as it went out",
+            evidence(moment.view.exchange, last=moment.seen),
+        )
+
+
+@judge("EVT-6", on=Delivered)
+def bare_ids_jump_over_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """An event without a message that names a later event of the stream than the view has come to."""
+    event, view = moment.event, moment.view
+    if event is None or frame_of(moment.seen).has_data or event.stream is not view.stream or moment.first:
+        return
+    skipped = [
+        later
+        for later in view.stream.after(moment.position)
+        if later.rank <= event.rank and later.seq not in view.delivered
+    ]
+    if skipped and view.resumed:
+        yield Broken(
+            "EVT-6",
+            Fault.PRIMING_SKIPS_EVENTS,
+            f"an event without a message moved the cursor over {named(skipped[0])}, which the view had not delivered",
+            evidence(skipped[0].exchange, view.exchange, show=(skipped[0].seen, *cursor_of(view)), last=moment.seen),
+        )
+
+
+@judge("EVT-6", on=Delivered)
+def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """The first message on a view that was resumed from an event without a message."""
+    view, event = moment.view, moment.event
+    cursor = view.cursor
+    if cursor is None or cursor.message or event is None or not event.message or event.stream is not view.stream:
+        return
+    if len(view.order) != 1 or view.bare_first:
+        return
+    gap = _gap(view, cursor.anchor, event)
+    if gap is None:
+        return
+    if not gap:
+        yield Held("EVT-6")
+        return
+    if view.once("EVT-6"):
+        yield Broken(
+            "EVT-6",
+            Fault.PRIMING_SKIPS_EVENTS,
+            f"the id {named(cursor)} came without a message and moved the cursor over {gap}",
+            evidence(
+                *([cursor.anchor.exchange] if cursor.anchor else []),
+                cursor.exchange,
+                view.exchange,
+                show=(cursor.seen, cursor.anchor.seen if cursor.anchor else None, *expectation_of(view)),
+                last=moment.seen,
+            ),
+        )
+
+
+def _gap(view: View, anchor: Event | None, event: Event) -> str | None:
+    """What lies between two events of a stream, in words; "" for nothing, None if that cannot be told."""
+    call = view.stream.call
+    if call is not None and call.places:
+        start, end = call.place(anchor), call.place(event)
+        if start == -2 or end == -2 or call.expected is None:
+            return None
+        between = [call.expected[place] for place in range(start + 1, end)]
+        return ", ".join([key for key in between if not _elsewhere(view, key)][:4])
+    before, number = anchor.number if anchor is not None else None, event.number
+    if before is not None and number is not None and before.label == number.label and not is_progress(number):
+        return ", ".join(f"{number.label}#{n}" for n in range(before.n + 1, min(number.n, before.n + 5)))
+    known = next(view.stream.after(anchor), None)
+    return None if known is None else "" if known is event else named(known)
+
+
+def _elsewhere(view: View, key: str) -> bool:
+    other = view.stream.session.known(key)
+    return other is not None and other.stream is not view.stream
+
+
+@judge("EVT-6", on=Reordered)
+def inserted_events_were_not_jumped_over(run: Run, moment: Reordered) -> Iterator[Judgement]:
+    """Events that another resumption was not given, because its cursor was a bare id behind them."""
+    for event in moment.inserted:
+        for view in event.stream.views:
+            cursor = view.cursor
+            if (
+                cursor is None
+                or cursor.message
+                or not view.order
+                or view is moment.view
+                or view.bare_first
+                or view.floor
+            ):
+                continue
+            anchor = cursor.anchor
+            passed = view.order[0].rank > event.rank and (anchor is None or anchor.rank < event.rank)
+            if event.message and passed and event.seq not in view.delivered and view.once("EVT-6"):
+                yield Broken(
+                    "EVT-6",
+                    Fault.PRIMING_SKIPS_EVENTS,
+                    f"the id {named(cursor)} came without a message and moved the cursor over {named(event)}, which a"
+                    " resumption from an earlier cursor delivers",
+                    evidence(
+                        cursor.exchange, view.exchange, moment.view.exchange,
+                        show=(cursor.seen, view.delivered.get(view.order[0].seq), event.seen),
+                        last=moment.seen,
+                    ),
+                )  # fmt: skip

@@ -1,0 +1,235 @@
+"""SES: what a session id means, from its issue to its end."""
+
+from collections.abc import Iterator
+
+from reattach.oracle.evidence import evidence, named
+from reattach.oracle.judges.base import Broken, Held, Judgement, judge
+from reattach.oracle.moments import Answered, Delivered, Rested
+from reattach.oracle.observation import Party
+from reattach.oracle.record import Exchange, Life, Run, Session, View, drained
+from reattach.oracle.verdict import Fault, Kind
+
+ADMISSION = frozenset({401, 403, 406, 415, 429, 503})
+"""Answers that say nothing about the session: the request was not let in, or not now."""
+
+
+def is_visible(text: str) -> bool:
+    """Whether a text is one or more visible ASCII characters, as a header keeps them."""
+    return text != "" and all("\x21" <= character <= "\x7e" for character in text)
+
+
+def is_success(status: int) -> bool:
+    """2xx."""
+    return 200 <= status < 300
+
+
+def is_unsupported(run: Run, exchange: Exchange) -> bool:
+    """405 or 501 for a method that the server has not been seen to support."""
+    return exchange.status in (405, 501) and exchange.method not in run.accepts
+
+
+@judge("SES-1", on=Answered)
+def ids_are_visible(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """The id in the answer to initialize."""
+    exchange, response = moment.exchange, moment.exchange.response
+    if exchange.request.rpc_method != "initialize" or response is None or response.session is None:
+        return
+    if not is_success(response.status) or not exchange.has_resumption:
+        return
+    if is_visible(response.session):
+        yield Held("SES-1")
+        return
+    yield Broken(
+        "SES-1",
+        Fault.INVALID_ID,
+        "initialize was answered with a session id that is not visible ASCII",
+        evidence(exchange, last=moment.seen),
+    )
+
+
+@judge("SES-2", "SES-4", on=Answered)
+def terminated_sessions_are_gone(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """A request sent after the DELETE was answered."""
+    exchange, session = moment.exchange, moment.exchange.session
+    if session is None or exchange.life is not Life.TERMINATED or not exchange.owner_asks:
+        return
+    if exchange.status in ADMISSION or is_unsupported(run, exchange):
+        return
+    if exchange.status == 404:
+        yield Held("SES-2")
+        yield Held("SES-4")
+        return
+    what = f"{exchange.method} under a session that DELETE had terminated was answered {exchange.status}, not 404"
+    shown = evidence(session.terminator, exchange, last=moment.seen)
+    yield Broken("SES-2", Fault.WRONG_STATUS, what, shown)
+    if is_success(exchange.status) and exchange.method != "DELETE":
+        alive = f"{exchange.method} under a session that DELETE had terminated was served ({exchange.status})"
+        yield Broken("SES-4", Fault.SESSION_RESURRECTED, alive, shown)
+
+
+@judge("SES-4", on=Answered)
+def ids_are_not_issued_again(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """An initialize that is given the id of an earlier session."""
+    exchange, earlier = moment.exchange, moment.exchange.reissues
+    if earlier is None or earlier.terminator is None or moment.seen is not exchange.answer:
+        return
+    yield Broken(
+        "SES-4",
+        Fault.SESSION_RESURRECTED,
+        "initialize was answered with the id of a session that DELETE had terminated",
+        evidence(earlier.terminator, exchange, last=moment.seen),
+    )
+
+
+@judge("SES-4", on=Delivered)
+def terminated_sessions_deliver_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """A message on a view that was open when the session was terminated."""
+    exchange, session = moment.view.exchange, moment.stream.session
+    if session.ended is None or moment.event is None or not moment.event.message:
+        return
+    if exchange.life is Life.TERMINATED or not drained(exchange, moment.seen, session.ended):
+        return  # what was sent before the DELETE may still be on its way
+    yield Broken(
+        "SES-4",
+        Fault.SESSION_RESURRECTED,
+        f"an event came {moment.seen.at - session.ended.at} ms after the DELETE of its session was answered",
+        evidence(session.terminator, exchange, last=moment.seen),
+    )
+
+
+@judge("SES-3", on=Answered)
+def missing_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """A request other than initialize without a session id, to a server that issues them."""
+    exchange = moment.exchange
+    if exchange.request.session is not None or exchange.request.rpc_method == "initialize":
+        return
+    if run.sessions_issued == 0 or not exchange.has_resumption:
+        return
+    if exchange.status in ADMISSION or is_unsupported(run, exchange):
+        return
+    if exchange.status == 400:
+        yield Held("SES-3")
+        return
+    yield Broken(
+        "SES-3",
+        Fault.WRONG_STATUS,
+        f"{exchange.method} without a session id was answered {exchange.status}, not 400",
+        evidence(exchange, last=moment.seen),
+        # A server that serves such a request does not require an id, and the text binds only one that does.
+        Kind.UNDEFINED_AREA if is_success(exchange.status) else None,
+    )
+
+
+@judge("SES-5", on=Delivered)
+def sessions_are_isolated(run: Run, moment: Delivered) -> Iterator[Judgement]:
+    """A message that can be told to be another session's, or this one's."""
+    view, owner = moment.view, moment.owner
+    if owner is None:
+        if moment.owner_call is not None and run.sessions_issued > 1:
+            yield Held("SES-5")
+        return
+    owned = moment.owned
+    asked = "a request" if not view.exchange.request.cursors else "a resumption"
+    whose = "another session's cursor" if view.exchange.bad else "its own cursor" if view.resumed else "no cursor"
+    yield Broken(
+        "SES-5",
+        Fault.CROSS_SESSION_LEAK,
+        f"{asked} with {whose} was given {named(owned) if owned else 'a message'} of another session",
+        evidence(
+            owned.exchange if owned is not None else moment.owner_exchange,
+            *cursor_source(view),
+            view.exchange,
+            show=(owned.seen if owned is not None else None, view.cursor.seen if view.cursor is not None else None),
+            last=moment.seen,
+        ),
+    )
+
+
+def cursor_source(view: View) -> tuple[Exchange, ...]:
+    """The exchange that gave a view's cursor."""
+    return (view.cursor.exchange,) if view.cursor is not None else ()
+
+
+@judge("SES-6", on=Answered)
+def delete_terminates(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """DELETE of a living session."""
+    exchange, session = moment.exchange, moment.exchange.session
+    if session is None or exchange.method != "DELETE" or exchange.life is not Life.LIVE or not exchange.owner_asks:
+        return
+    if exchange.status in ADMISSION:
+        return
+    if exchange.status == 405 or (is_success(exchange.status) and not session.open_at_end):
+        yield Held("SES-6")
+    elif not is_success(exchange.status) and (exchange.idle_ms is None or exchange.status != 404):
+        yield Broken(
+            "SES-6",
+            Fault.WRONG_STATUS,
+            f"DELETE of a living session was answered {exchange.status}, neither 2xx nor 405",
+            evidence(exchange, last=moment.seen),
+        )
+
+
+@judge("SES-6", on=Rested)
+def delete_ends_the_views(run: Run, moment: Rested) -> Iterator[Judgement]:
+    """A view that was open when its session was terminated."""
+    view, session = moment.view, moment.view.stream.session
+    if session.ended is None or view not in session.open_at_end or moment.seen.index < session.ended.index:
+        return
+    if view.exchange.ended_by in (Party.SERVER, Party.NETWORK):
+        if view.once("SES-6"):
+            yield Held("SES-6")
+    elif not moment.over and view.once("SES-6"):
+        yield Broken(
+            "SES-6",
+            Fault.STREAM_NOT_ENDED,
+            "DELETE was answered with success, and a view of the session stayed open",
+            evidence(session.terminator, view.exchange, last=moment.seen),
+        )
+
+
+@judge("SES-7", on=Answered)
+def principals_are_apart(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """A request on a living session from a principal that did not open it."""
+    exchange, session = moment.exchange, moment.exchange.session
+    if session is None or exchange.owner_asks or exchange.life is not Life.LIVE:
+        return
+    if session.principal is None or exchange.request.principal is None or exchange.status in (401, 429, 503):
+        return
+    if is_unsupported(run, exchange):
+        return
+    if exchange.status == 404 or exchange.status in run.never_statuses.get(exchange.method, ()):
+        yield Held("SES-7")
+        return
+    served = is_success(exchange.status)
+    yield Broken(
+        "SES-7",
+        Fault.PRINCIPAL_CONFUSION if served else Fault.WRONG_STATUS,
+        f"{exchange.method} by {exchange.request.principal} on a session of {session.principal} was answered"
+        f" {exchange.status}, not as an unknown session is",
+        evidence(exchange, last=moment.seen),
+    )
+
+
+@judge("SES-8", on=Answered)
+def unknown_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """A request under an id that no answer ever carried."""
+    exchange = moment.exchange
+    if exchange.session is None or exchange.life is not Life.NEVER or run.sessions_issued == 0:
+        return
+    if exchange.status in ADMISSION or is_unsupported(run, exchange):
+        return
+    run.never_statuses.setdefault(exchange.method, set()).add(exchange.status)
+    if exchange.status == 404:
+        yield Held("SES-8")
+        return
+    yield Broken(
+        "SES-8",
+        Fault.WRONG_STATUS,
+        f"{exchange.method} under a session id that was never issued was answered {exchange.status}, not 404",
+        evidence(exchange, last=moment.seen),
+    )
+
+
+def is_anonymous(run: Run, session: Session) -> bool:
+    """Whether a session may be several clients that cannot be told apart."""
+    return session.id is None and run.anonymous_clients != 1

@@ -1,0 +1,554 @@
+"""The record: what the oracle remembers of a run. Only data, and what is derived from it.
+
+A session has streams, a stream has events in the order in which the server means them, a view is one delivery of a part
+of a stream on one exchange. An event is known from its first delivery; ``rank`` is its place in its stream, ``seq`` its
+place among the first deliveries of the session, which is what the machine calls a seq as far as a client can know it.
+
+Everything is bounded by ``Run.horizon``: events and exchanges per session, sessions per run. What has been forgotten is
+counted, so that a judge can tell "never issued" from "no longer known".
+"""
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from enum import Enum
+
+from attrs import define, field, frozen
+
+from reattach.machine.revision import TRAITS, Revision
+from reattach.oracle.declaration import Declaration
+from reattach.oracle.message import Numbered, is_identifying
+from reattach.oracle.observation import Body, Closed, Frame, Observation, Party, Request, Response
+
+SLACK_MS = 1_000
+"""How much later than a declared budget something may happen, for clocks, scheduling and the way there and back."""
+DRAINED_MS = 1_000
+"""After this long, what still arrives on a connection was sent after what had arrived on another one before."""
+LIVE_MS = 100
+"""What first arrives this long after a grant is taken to be live and not replayed."""
+JUST_CUT_MS = 1_000
+"""So long after the client has cut a connection a server may still believe in it."""
+PROMPT_MS = 500
+"""What arrives within this time of a grant was held by the server when the request came, or nearly so."""
+
+EVENT_STREAM = "text/event-stream"
+_GAP = 1 << 20
+
+
+@frozen
+class Seen:
+    """An observation and its place in the run."""
+
+    index: int
+    observation: Observation
+    experiment: str = ""
+
+    @property
+    def at(self) -> int:
+        """Milliseconds, as recorded."""
+        return self.observation.at
+
+
+class StreamKind(Enum):
+    """Where a stream comes from, as far as the wire shows."""
+
+    REQUEST = "request"
+    STANDALONE = "standalone"
+    UNKNOWN = "unknown"
+    """Opened by a cursor that the record does not know."""
+
+
+@define(eq=False)
+class Event:
+    """One event, as it was first delivered."""
+
+    stream: "Stream"
+    id: str | None
+    seq: int
+    """Its place among the first deliveries of the session, from 1."""
+    rank: int
+    """Its place in its stream; only comparisons mean anything."""
+    key: str
+    normal: str
+    """Its key between two runs of one call."""
+    digest: str
+    message: bool
+    """Whether it carries a message. An event that does not only moves the cursor (priming)."""
+    number: Numbered | None
+    response: bool
+    seen: Seen
+    exchange: "Exchange"
+    after: "Event | None"
+    """The last event with a message before it on the view that delivered it first (its cursor's, if none)."""
+    size: int
+    ambiguous: bool = False
+    """Whether its id was given to another event as well."""
+
+    @property
+    def session(self) -> "Session":
+        """The session it belongs to."""
+        return self.stream.session
+
+    @property
+    def anchor(self) -> "Event | None":
+        """The last event with a message that a client at this cursor has; None at the start of the stream."""
+        return self if self.message else self.after
+
+
+@define(eq=False)
+class Stream:
+    """One logical sequence of events."""
+
+    session: "Session"
+    kind: StreamKind
+    opener: "Exchange"
+    """The exchange that opened it, or the first one that is known to resume it."""
+    call: "Call | None" = None
+    log: list[Event] = field(factory=list)
+    """In the server's order."""
+    views: list["View"] = field(factory=list)
+    finished: Seen | None = None
+    """The delivery of its last response."""
+    steps: int = 0
+    """Successive progress notifications that differed by exactly one; -1 once any did not."""
+
+    def log_after(self, event: Event | None) -> list[Event]:
+        """The known events after ``event``, with or without a message, in order."""
+        return self.log[0 if event is None else bisect_right(self.log, event.rank, key=_rank) :]
+
+    def absorb(self, other: "Stream") -> None:
+        """Make another stream a part of this one: the one that was opened later comes after the other."""
+        first, second = (self, other) if self.opener.asked.index < other.opener.asked.index else (other, self)
+        self.log = [*first.log, *second.log]
+        for number, event in enumerate(self.log, start=1):
+            event.rank, event.stream = number * _GAP, self
+        for view in other.views:
+            view.stream = self
+        self.views = sorted([*self.views, *other.views], key=lambda view: view.exchange.asked.index)
+        other.log, other.views = [], []
+        if other in self.session.streams:
+            self.session.streams.remove(other)
+
+    @property
+    def messages(self) -> list[Event]:
+        """Its events that carry a message, in order."""
+        return [event for event in self.log if event.message]
+
+    @property
+    def newest(self) -> Event | None:
+        """Its newest known event."""
+        return self.log[-1] if self.log else None
+
+    def after(self, event: Event | None) -> Iterator[Event]:
+        """The known events with a message after ``event`` (all, if None), in order."""
+        return (later for later in self.log_after(event) if later.message)
+
+    def place(self, event: Event, position: Event | None) -> None:
+        """Put a new event directly after ``position``; at the front if None."""
+        index = 0 if position is None else bisect_right(self.log, position.rank, key=_rank)
+        before = self.log[index - 1].rank if index > 0 else 0
+        if index == len(self.log):
+            event.rank = before + _GAP
+        else:
+            if self.log[index].rank - before < 2:
+                for number, other in enumerate(self.log, start=1):
+                    other.rank = number * _GAP
+                before = self.log[index - 1].rank if index > 0 else 0
+            event.rank = (before + self.log[index].rank) // 2
+        insort(self.log, event, key=_rank)
+
+    def drop(self, event: Event) -> None:
+        """Forget an event."""
+        index = bisect_left(self.log, event.rank, key=_rank)
+        if index < len(self.log) and self.log[index] is event:
+            del self.log[index]
+
+    def open_views(self) -> Iterator["View"]:
+        """The views whose exchange is not over."""
+        return (view for view in self.views if view.exchange.is_open)
+
+
+def _rank(event: Event) -> int:
+    return event.rank
+
+
+class Bearing(Enum):
+    """What is known of the cursor that a request carries."""
+
+    NONE = "none"
+    GOOD = "good"
+    """The session was given it."""
+    MALFORMED = "malformed"
+    FOREIGN = "foreign"
+    AHEAD = "ahead"
+    MISMATCH = "mismatch"
+    UNKNOWN = "unknown"
+    """Not judged: the record does not reach far enough, or the id was given twice."""
+
+
+BAD = frozenset({Bearing.MALFORMED, Bearing.FOREIGN, Bearing.AHEAD, Bearing.MISMATCH})
+"""Cursors that this session was never given."""
+
+
+class Resolution(Enum):
+    """How a resumption request was answered."""
+
+    GRANTED = "granted"
+    REFUSED = "refused"
+    UNSUPPORTED = "unsupported"
+    """405: the server has no event streams on GET, and says so."""
+    CRASHED = "crashed"
+    HUNG = "hung"
+    ODD = "odd"
+    """A success without an event stream, or a redirection."""
+    ADMISSION = "admission"
+    """401, 403, 503: not about the cursor."""
+
+
+@define(eq=False)
+class View:
+    """One event-stream body: a delivery of a part of a stream."""
+
+    exchange: "Exchange"
+    stream: Stream
+    cursor: Event | None
+    """The event it starts after; None for a fresh view, and for a bad cursor."""
+    delivered: dict[int, Seen] = field(factory=dict)
+    """The ``seq`` of each event with a message that was delivered on it, and the last delivery."""
+    order: list[Event] = field(factory=list)
+    """The events with a message delivered on it, in the order of delivery."""
+    position: Event | None = None
+    """The furthest event of its stream that was delivered on it; at first, the cursor."""
+    last: Event | None = None
+    """The last event of its stream with a message that was delivered on it."""
+    bare: list[Event] = field(factory=list)
+    """The events without a message delivered on it."""
+    bare_first: bool = False
+    """Whether one of them came before any message."""
+    pending: list[Event] = field(factory=list)
+    """New events put before known ones, until a known one confirms the order."""
+    retry: bool = False
+    stated: str | None = None
+    """The position that it stated; "" for a statement that names none."""
+    stated_late: bool = False
+    ended_because: str | None = None
+    """The reason given with ``resumption-required``; "" if none was."""
+    last_word: Seen | None = None
+    foreign: bool = False
+    """Whether something of another session came."""
+    takeover_of: list["View"] = field(factory=list)
+    """The views of its stream that were open when it was granted."""
+    successor: "View | None" = None
+    """The first view that was granted on its stream while it was open."""
+    floor: int = 0
+    """The ``seq`` below which its deliveries are no longer known."""
+    beyond: str = ""
+    """Why what follows its cursor cannot be in the declared window any more; "" if it may be."""
+    judged: set[str] = field(factory=set)
+
+    def trim(self, horizon: int) -> None:
+        """Forget the oldest deliveries."""
+        for event in self.order[: -horizon // 2]:
+            self.delivered.pop(event.seq, None)
+            self.floor = max(self.floor, event.seq)
+        del self.order[: -horizon // 2]
+
+    @property
+    def resumed(self) -> bool:
+        """Whether it was granted to a cursor that the record knows."""
+        return self.cursor is not None
+
+    @property
+    def silent(self) -> bool:
+        """Whether no message came on it."""
+        return not self.order and not self.foreign
+
+    def once(self, what: str) -> bool:
+        """True the first time it is asked for ``what``."""
+        if what in self.judged:
+            return False
+        self.judged.add(what)
+        return True
+
+
+@define(eq=False)
+class Call:
+    """What one POST asked for."""
+
+    exchange: "Exchange"
+    ids: frozenset[str]
+    """The JSON-RPC ids of its requests, as text."""
+    outstanding: set[str]
+    """The ids that no response was seen for."""
+    stream: Stream | None = None
+    expected: tuple[str, ...] | None = None
+    origin: str = "numbered"
+    pushed: tuple[str, ...] | None = None
+    """What it makes the server send on the standalone stream."""
+    expectation: Seen | None = None
+    places: dict[str, int] = field(factory=dict)
+    """The place of each expected key, if the keys name messages."""
+    cancelled: Seen | None = None
+    """The acceptance of its cancellation."""
+    settled: Seen | None = None
+    push_expectation: Seen | None = None
+
+    @property
+    def session(self) -> "Session | None":
+        """The session under which it was made."""
+        return self.exchange.session
+
+    @property
+    def answered(self) -> bool:
+        """Whether every request in it has had its response."""
+        return not self.outstanding
+
+    def place(self, event: Event | None) -> int:
+        """The place of an event among what is expected, -1 for the start; -2 if it has none."""
+        if event is None:
+            return -1
+        return self.places.get(event.key, -2)
+
+
+@define(eq=False)
+class Pause:
+    """A time during which the reader did not read."""
+
+    begun: Seen
+    ended: Seen | None = None
+    bytes_after: int = 0
+    """Bytes of data delivered on the exchange after it."""
+    frames_after: int = 0
+
+
+@define(eq=False)
+class Exchange:
+    """One HTTP request and its answer."""
+
+    number: int
+    asked: Seen
+    request: Request
+    session: "Session | None"
+    """The session it was made under; None if it names none."""
+    revision: Revision
+    """The revision it is made in."""
+    bearing: Bearing = Bearing.NONE
+    cursor: Event | None = None
+    call: Call | None = None
+    answer: Seen | None = None
+    body: Seen | None = None
+    first_frame: Seen | None = None
+    end: Seen | None = None
+    quiet: Seen | None = None
+    """The last quiet, if nothing has come since."""
+    rested: Seen | None = None
+    """The last quiet, whatever has come since."""
+    hung: Seen | None = None
+    """A quiet before any response."""
+    view: View | None = None
+    resolution: Resolution | None = None
+    pauses: list[Pause] = field(factory=list)
+    idle_ms: int | None = None
+    """How long its session had been without a sign of its client; None if it was occupied, or that is not known."""
+    rivals: list[View] = field(factory=list)
+    """The views of its cursor's stream that were open, or had just been cut, when it was sent."""
+    newest: bool = False
+    """Whether no message after its cursor was known when it was sent."""
+    held_up_by: "Exchange | None" = None
+    """Another exchange of the session that was not being read while this one was silent."""
+    follows: "Exchange | None" = None
+    """The refused or bad resumption after which this is the first request of the session."""
+    largest: int = 0
+    """Bytes of the largest event delivered on it."""
+    life: "Life" = field(factory=lambda: Life.UNKNOWN)
+    """What was known of its session when it was sent."""
+    reissues: "Session | None" = None
+    """The earlier session whose id this initialize was given."""
+    explained: bool = False
+
+    @property
+    def method(self) -> str:
+        """GET, POST, DELETE."""
+        return self.request.method
+
+    @property
+    def response(self) -> Response | None:
+        """The status line, if there is one."""
+        return self.answer.observation if self.answer and isinstance(self.answer.observation, Response) else None
+
+    @property
+    def status(self) -> int:
+        """The HTTP status; 0 before there is one."""
+        return self.response.status if self.response else 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is not over, as far as the recorder knows."""
+        return self.end is None and (self.view is not None or self.answer is None)
+
+    @property
+    def ended_by(self) -> Party | None:
+        """Who ended it."""
+        return self.end.observation.by if self.end and isinstance(self.end.observation, Closed) else None
+
+    @property
+    def ended_cleanly(self) -> bool:
+        """Whether its body ended as HTTP says."""
+        return self.end is not None and isinstance(self.end.observation, Closed) and self.end.observation.clean
+
+    @property
+    def paused(self) -> bool:
+        """Whether the reader is not reading it now."""
+        return bool(self.pauses) and self.pauses[-1].ended is None
+
+    @property
+    def resumes(self) -> bool:
+        """Whether it asks for a stream from a cursor: a GET, or a POST that asks for nothing else."""
+        if not self.has_resumption or not self.request.cursors:
+            return False
+        return self.method == "GET" or (self.method == "POST" and self.call is None)
+
+    @property
+    def owner_asks(self) -> bool:
+        """Whether it comes from the principal that opened its session, as far as that is known."""
+        session, principal = self.session, self.request.principal
+        return session is None or session.opener is None or session.principal == principal
+
+    @property
+    def bad(self) -> bool:
+        """Whether its cursor is one that the session was never given."""
+        return self.bearing in BAD
+
+    @property
+    def has_resumption(self) -> bool:
+        """Whether its revision has sessions and resumption."""
+        return TRAITS[self.revision].resumption
+
+    @property
+    def experiment(self) -> str:
+        """The experiment that sent it."""
+        return self.asked.experiment
+
+
+class Life(Enum):
+    """What is known of a session."""
+
+    LIVE = "live"
+    TERMINATED = "terminated"
+    """A DELETE was answered with a success."""
+    GONE = "gone"
+    """It answered 404 without a DELETE."""
+    NEVER = "never"
+    """No answer ever carried its id, and the record is complete."""
+    UNKNOWN = "unknown"
+
+
+@define(eq=False)
+class Session:
+    """One session, or (``id`` is None) the one client of a server that mints no session ids."""
+
+    id: str | None
+    life: Life
+    revision: Revision
+    principal: str | None = None
+    opener: Exchange | None = None
+    """The exchange whose answer issued it."""
+    events: dict[str, Event] = field(factory=dict)
+    """By event id, oldest first; a second name of an event is a second entry."""
+    keys: dict[str, Event] = field(factory=dict)
+    """By message key, where the key names one message."""
+    streams: list[Stream] = field(factory=list)
+    calls: dict[str, Call] = field(factory=dict)
+    """By JSON-RPC id, oldest first."""
+    reused: set[str] = field(factory=set)
+    """JSON-RPC ids and series that more than one call of the session claims; they name nothing."""
+    exchanges: list[Exchange] = field(factory=list)
+    seqs: int = 0
+    forgotten: int = 0
+    """How many events were dropped from the record."""
+    ended: Seen | None = None
+    """The answer to the DELETE that terminated it."""
+    lost: Exchange | None = None
+    """The exchange that was answered 404 without a DELETE."""
+    terminator: Exchange | None = None
+    """The DELETE that terminated it."""
+    open_at_end: list[View] = field(factory=list)
+    """The views that were open when it was terminated."""
+    restarted: bool = False
+    """Whether the server was restarted since it was opened."""
+    refused: Exchange | None = None
+    """A refused or bad resumption after which no other request was answered yet."""
+    seqs_seen: dict[int, int] = field(factory=dict)
+    """For ids in the standard's grammar: the stream number that each seq was seen with."""
+    last_sign: int | None = None
+    """Milliseconds: when something of it was last begun or ended."""
+
+    @property
+    def standalone(self) -> list[Stream]:
+        """Its standalone streams."""
+        return [stream for stream in self.streams if stream.kind is StreamKind.STANDALONE]
+
+    def open_exchanges(self) -> Iterator[Exchange]:
+        """Its exchanges that are not over."""
+        return (exchange for exchange in self.exchanges if exchange.is_open)
+
+    def known(self, key: str) -> Event | None:
+        """The event that a message key names, if it names one."""
+        return self.keys.get(key) if is_identifying(key) else None
+
+
+@define(eq=False)
+class Run:
+    """The whole record."""
+
+    revision: Revision
+    declaration: Declaration
+    complete: bool
+    horizon: int
+    index: int = 0
+    exchanges: dict[int, Exchange] = field(factory=dict)
+    sessions: dict[str, Session] = field(factory=dict)
+    anonymous: Session | None = None
+    """The client of a server that mints no session ids, once that is known."""
+    anonymous_clients: int = 0
+    issued: dict[str, list[Event]] = field(factory=dict)
+    """The events of any session by event id."""
+    claims: dict[str, list[Call]] = field(factory=dict)
+    """By series."""
+    asked_ids: dict[str, list[Session]] = field(factory=dict)
+    """The sessions that sent a request with a JSON-RPC id."""
+    early: dict[int, list[Seen]] = field(factory=dict)
+    """Expectations whose request has not been seen yet."""
+    accepts: set[str] = field(factory=set)
+    """Methods that were answered with a success under a session."""
+    ids_seen: bool = False
+    sessions_issued: int = 0
+    never_statuses: dict[str, set[int]] = field(factory=dict)
+    """By method: how requests under a session id that was never issued were answered."""
+    speaks_sessionless: bool = False
+    """Whether a POST in a revision without sessions was answered with a success."""
+    strays: int = 0
+    """Observations of connections without a request."""
+    forgotten_sessions: int = 0
+    posts_with_cursor: int = 0
+    restarts: int = 0
+
+
+def body_of(exchange: Exchange) -> Body | None:
+    """The answer's body, if it was recorded whole."""
+    return exchange.body.observation if exchange.body and isinstance(exchange.body.observation, Body) else None
+
+
+def frame_of(seen: Seen) -> Frame:
+    """The frame of a delivery."""
+    assert isinstance(seen.observation, Frame)
+    return seen.observation
+
+
+def drained(exchange: Exchange, seen: Seen, since: Seen) -> bool:
+    """Whether what comes now on an exchange was sent after ``since``, which was seen on another connection."""
+    if exchange.paused:
+        return False
+    resumed = exchange.pauses[-1].ended if exchange.pauses else None
+    if resumed is not None and resumed.index > since.index:
+        since = resumed  # what was not read for a while is late for that reason
+    return seen.at >= since.at + DRAINED_MS or (exchange.rested is not None and exchange.rested.index > since.index)
