@@ -21,7 +21,7 @@ from reattach.commands.serve import serve
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
 from reattach.io.policy_file import PolicyError
-from reattach.io.run import EXIT_CODES, EXIT_USAGE, Verdict
+from reattach.io.run import EXIT_USAGE
 from reattach.io.trace import TraceError
 from reattach.live.demo import DemoError
 from reattach.live.probe import OptionsError
@@ -68,9 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             args=None if arguments is None else list(arguments), prog_name="reattach", standalone_mode=False
         )
     except BAD_INPUT as error:
-        return _complain(str(error), EXIT_USAGE)
-    except KeyboardInterrupt:
-        return _complain("interrupted before anything was found", EXIT_CODES[Verdict.NO_VERDICT])
+        return _complain(str(error))
     except BrokenPipeError:
         # Whoever was reading has had enough; nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -79,13 +77,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if not isinstance(error, _UsageError):
             raise
         command = getattr(getattr(error, "ctx", None), "command_path", "reattach")
-        return _complain(f"{error.format_message()} ({command} --help)", EXIT_USAGE)  # type: ignore[attr-defined]
+        return _complain(f"{error.format_message()} ({command} --help)")  # type: ignore[attr-defined]
     return code if isinstance(code, int) else 0
 
 
-def _complain(message: str, code: int) -> int:
+def _complain(message: str) -> int:
     print(f"reattach: {plain(message)}", file=sys.stderr)
-    return code
+    return EXIT_USAGE
 
 
 def _version(wanted: bool) -> None:

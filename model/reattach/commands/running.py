@@ -28,8 +28,8 @@ from reattach.oracle.verdict import Profile, Report
 
 Result = TypeVar("Result")
 
-NO_VERDICT = (PreflightError, DidNotStartError)
-"""What keeps a probe from beginning, and says something about the target and not about how it was asked."""
+NO_VERDICT = (PreflightError, DidNotStartError, KeyboardInterrupt)
+"""What keeps a probe from beginning, and is no mistake in how it was asked."""
 
 
 @frozen(kw_only=True)
@@ -56,8 +56,7 @@ def run_probe(
 ) -> Probed:
     """Probe with progress on the terminal, if there is one. SIGINT and SIGTERM end it with what was found so far.
 
-    ``keep`` keeps every observation. Raises what ``probe`` raises about the options, and KeyboardInterrupt if it was
-    interrupted before it began.
+    ``keep`` keeps every observation. Raises what ``probe`` raises about the options.
     """
     entries: list[Entry] = []
 
@@ -77,7 +76,7 @@ def run_probe(
         with _progress(f"{label}, seed {options.seed}") as on_progress:
             result = asyncio.run(_until_terminated(probe(evolve(options, sink=sink if keep else None), on_progress)))
     except NO_VERDICT as error:
-        stopped = evolve(run, stopped=str(error))
+        stopped = evolve(run, stopped=_why(error))
         return Probed(report=Report(clauses=()), run=stopped, entries=tuple(entries), began=False)
     run = evolve(
         run,
@@ -117,7 +116,7 @@ def judge_again(trace: Trace, profile: Profile, revision: Revision) -> Again:
 def run_again(header: TraceHeader, options: ProbeOptions) -> Again:
     """Run the experiment of a replay file against a server until it shows its finding, within a bound.
 
-    Raises what ``replay`` raises about the options, and KeyboardInterrupt.
+    Raises what ``replay`` raises about the options.
     """
     parameters: Parameters = header.parameters  # type: ignore[assignment]  # read from JSON
     finding = Shown(experiment=header.experiment, parameters=parameters, clause=header.clause, fault=header.fault)
@@ -125,7 +124,7 @@ def run_again(header: TraceHeader, options: ProbeOptions) -> Again:
         with _progress(f"replaying {header.clause} {header.fault}") as on_progress:
             replayed = asyncio.run(_until_terminated(replay(options, finding, on_progress)))
     except NO_VERDICT as error:
-        return Again(shown=False, tries=0, report=Report(clauses=()), stopped=str(error))
+        return Again(shown=False, tries=0, report=Report(clauses=()), stopped=_why(error))
     again = _about(header, replayed.result.report)
     never = "" if replayed.tries or replayed.shown else "; ".join(replayed.result.report.notes)
     return evolve(again, tries=replayed.tries, stopped=replayed.result.stopped or never)
@@ -136,6 +135,10 @@ def _about(header: TraceHeader, report: Report) -> Again:
         finding for finding in report.findings if (finding.clause, finding.fault.value) == (header.clause, header.fault)
     )
     return Again(shown=bool(findings), tries=0, report=evolve(report, findings=findings))
+
+
+def _why(error: BaseException) -> str:
+    return "interrupted before anything was found" if isinstance(error, KeyboardInterrupt) else str(error)
 
 
 async def _until_terminated(work: Coroutine[Any, Any, Result]) -> Result:
