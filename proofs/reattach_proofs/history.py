@@ -39,28 +39,32 @@ class MessageOf:
     seq: SymbolicInt
 
 
+def _no_event_before_the_first(seq: z3.ArithRef) -> z3.BoolRef:
+    return z3.Implies(seq < 1, OWNER(seq) == 0)
+
+
 @define
 class History:
     """The events of one session in one run: the seqs met so far, and what holds of each."""
 
-    universals: list[Universal] = field(factory=list)
+    universals: list[Universal] = field(factory=lambda: [_no_event_before_the_first])
     pairwise: list[Pairwise] = field(factory=list)
     met: list[z3.ArithRef] = field(factory=list)
     skolems: dict[tuple[object, ...], z3.ArithRef] = field(factory=dict)
 
-    def entry(self, seq: SymbolicInt) -> Entry:
+    def entry(self, seq: object) -> Entry:
         """The event with this seq, whether or not there is one; its stream is 0 if there is none."""
-        self.meet(seq.term)
-        t = seq.term
+        t = term_of(seq)
+        self.meet(t)
         return Entry(
-            seq=_int(seq),
+            seq=_int(SymbolicInt(t)),
             stream=_int(SymbolicInt(OWNER(t))),
             prev=_int(SymbolicInt(PREV(t))),
             at=_int(SymbolicInt(AT(t))),
             count=_int(SymbolicInt(COUNT(t))),
             start=_int(SymbolicInt(START(t))),
             size=_int(SymbolicInt(SIZE(t))),
-            message=MessageOf(seq),
+            message=MessageOf(SymbolicInt(t)),
         )
 
     def meet(self, seq: z3.ArithRef) -> None:

@@ -150,6 +150,18 @@ def session(shape: Shape, history: History) -> Session:
     )
 
 
+def natural(name: str) -> int:
+    """An arbitrary integer that is not negative: a size in bytes."""
+    value = number(name)
+    assume(value >= 0)
+    return value
+
+
+def assume_formula(formula: z3.BoolRef) -> None:
+    """Go on only where the formula holds."""
+    current().assume(formula)
+
+
 def assume(condition: object) -> None:
     """Go on only where the condition holds."""
     current().assume(condition.term if isinstance(condition, SymbolicBool) else z3.BoolVal(bool(condition)))

@@ -8,15 +8,17 @@ emitted, held or not; ``before`` is the entry whose seq is ``entry.prev``, or NO
 Conjunctions are written as ``and`` chains and implications as ``not a or b``, which is how they read best symbolically.
 """
 
+from collections.abc import Callable, Iterator
+from functools import partial
+
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
-    NO_STREAM,
     Greeting,
     Session,
     Stream,
     StreamKind,
     absence_deadline,
-    find_stream,
+    holds_nothing,
     is_behind,
     is_forgotten,
     is_occupied,
@@ -194,6 +196,60 @@ def nothing_lies_between_an_event_and_its_predecessor(entry: Entry, other: Entry
     return not (entry.seq < other.seq and entry.stream == other.stream) or entry.seq <= other.prev
 
 
+# All of it
+
+Named = tuple[str, Callable[[], bool]]
+"""A predicate of the invariant, by name, ready to be asked."""
+
+Lookup = Callable[[int], Entry]
+"""Gives the event with a seq, held or not; its stream is 0 if that seq is no event."""
+
+
+def of_session(policy: Policy, session: Session, events: Lookup) -> Iterator[Named]:
+    """What holds of the session and of each of its streams."""
+    for of_all in (
+        the_numbers_are_in_range,
+        a_session_is_within_its_absence_budget,
+        unfinished_streams_are_within_the_limit,
+        pushes_have_a_stream,
+    ):
+        yield of_all.__name__, partial(of_all, policy, session)
+    yield _named(low_is_an_event_or_next, session, events(session.window.low))
+    for stream in session.streams:
+        for of_stream in (
+            a_stream_lies_in_its_session,
+            a_view_lies_on_its_stream,
+            a_view_is_within_its_stall_budget,
+            a_known_stream_is_of_use,
+        ):
+            yield of_stream.__name__, partial(of_stream, policy, session, stream)
+        yield _named(a_birth_is_no_event, stream, events(stream.first))
+        yield _named(a_stream_ends_in_an_event_of_its_own, stream, events(stream.last))
+
+
+def of_event(policy: Policy, session: Session, entry: Entry, before: Entry) -> Iterator[Named]:
+    """What holds of one event."""
+    for of_one in (
+        an_event_is_numbered,
+        an_event_lies_on_its_stream,
+        a_held_event_is_within_the_limits,
+        a_held_events_stream_is_known,
+        no_view_stands_before_an_event_and_after_its_predecessor,
+    ):
+        yield of_one.__name__, partial(of_one, policy, session, entry)
+    yield _named(a_predecessor_is_of_the_same_stream, session, entry, before)
+
+
+def of_two(entry: Entry, other: Entry) -> Iterator[Named]:
+    """What holds of two events."""
+    yield _named(two_events_are_in_order, entry, other)
+    yield _named(nothing_lies_between_an_event_and_its_predecessor, entry, other)
+
+
+def _named(predicate: Callable[..., bool], *about: object) -> Named:
+    return predicate.__name__, partial(predicate, *about)
+
+
 # What the theorems speak of
 
 
@@ -202,6 +258,6 @@ def is_lossless(session: Session, stream: Stream, position: int, entry: Entry) -
     return entry.stream != stream.number or entry.seq <= position or session.window.low <= entry.seq
 
 
-def known_stream(session: Session, number: int) -> bool:
-    """Whether the session has a record of the stream."""
-    return find_stream(session, number) is not NO_STREAM
+def is_emptied(session: Session, stream: Stream) -> bool:
+    """Whether a stream that was finished and unread has nothing left in the session's window, and so is forgotten."""
+    return stream.finished and not is_viewed(stream) and holds_nothing(session, stream)
