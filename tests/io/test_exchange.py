@@ -29,22 +29,21 @@ def texts(*observations: Observation) -> list[str]:
 def test_a_whole_exchange(report: Report) -> None:
     lines = exchange_lines(report.findings[0])
     assert lines == [
-        '     0 ms  A > POST tools/call reattach_emit id 3 {"count": 9}',
+        '     0 ms  A > POST tools/call id 3 reattach_emit {"count": 9}',
         "     0 ms  A >   Mcp-Session-Id: c9f09f890cb2454b9abe017cbc48367b",
         "     0 ms  A >   MCP-Protocol-Version: 2025-11-25",
         "     0 ms  A . this call owes 2 messages (numbered)",
         "     4 ms  A < 200 text/event-stream",
         "     4 ms  A <   id: c9f09f..7b.1.1  retry: 500  (no message)",
-        r'     7 ms  A <   id: c9f09f..7b.1.2  notifications/message {"label": "\u001b[31mred", "n": 2}',
+        r"     7 ms  A <   id: c9f09f..7b.1.2  notifications/message \u001b[31mred#2",
         "     8 ms  A <   ... 5 more events",
-        r'    13 ms  A <   id: c9f09f..7b.1.8  notifications/message {"label": "\u001b[31mred", "n": 8}',
-        r'    14 ms  A <   id: c9f09f..7b.1.9  notifications/message {"label": "\u001b[31mred", "n": 9}',
+        r"    13 ms  A <   id: c9f09f..7b.1.8  notifications/message \u001b[31mred#8",
+        r"    14 ms  A <   id: c9f09f..7b.1.9  notifications/message \u001b[31mred#9",
         "    20 ms  A . cut by the client",
         "    21 ms  B > GET (as two)",
         "    21 ms  B >   Mcp-Session-Id: 0b33aa890cb2454b9abe017cbc48367b",
         "    21 ms  B >   Last-Event-ID: 0b33aa..7b.1.9",
         "    25 ms  B < 200 text/event-stream",
-        "    25 ms  B <   Mcp-Session-Id: 0b33aa890cb2454b9abe017cbc48367b",
         "    25 ms  B <   : c9f09f890cb2454b9abe017cbc48367b sent Bearer hunter22hunter22",
         '    26 ms  B <   id: c9f09f..b.1.10  result id 3 [{"type": "text", "text": "sent 9"}]'
         "   <== cross-session-leak",
@@ -78,6 +77,34 @@ def test_headers_that_say_little_or_too_much() -> None:
     assert lines[3].startswith("  Last-Event-ID: aaaaaa")
     assert max(map(len, lines)) <= 78
     assert lines[4] == "  Last-Event-ID: \u0664"
+
+
+def test_what_repeats_itself_is_shown_once() -> None:
+    post = {"method": "POST", "revision": "2025-11-25"}
+    assert texts(
+        Request(at=0, connection=1, method="POST", rpc_method="initialize"),
+        Response(at=0, connection=1, status=200, session="one"),
+        Request(at=0, connection=2, session="one", **post),  # type: ignore[arg-type]
+        Response(at=0, connection=2, status=200, session="one"),
+        Request(at=0, connection=3, session="one", **post),  # type: ignore[arg-type]
+        Response(at=0, connection=3, status=200, session="two"),
+        Request(at=0, connection=4, method="GET", session="one", revision="2025-06-18"),
+    ) == [
+        "POST initialize",
+        "200",
+        "  Mcp-Session-Id: one",
+        "POST",
+        "  Mcp-Session-Id: one",
+        "  MCP-Protocol-Version: 2025-11-25",
+        "200",
+        "POST",
+        "  Mcp-Session-Id: one",
+        "200",
+        "  Mcp-Session-Id: two",
+        "GET",
+        "  Mcp-Session-Id: one",
+        "  MCP-Protocol-Version: 2025-06-18",
+    ]
 
 
 def test_long_ids_stay_apart() -> None:
@@ -127,6 +154,11 @@ def test_messages_in_a_few_words() -> None:
     assert describe_message(initialize) == 'result id 1 {"protocolVersion": "2025-11-25"}'
     assert describe_message({"jsonrpc": "2.0", "id": "a", "result": {}}) == 'result id "a" {}'
     assert describe_message({"jsonrpc": "2.0", "method": "ping"}) == "ping"
+    asked: Json = {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}}
+    assert describe_message(asked) == 'initialize id 1 {"protocolVersion": "2025-11-25"}'
+    other: Json = {"method": "notifications/message", "params": {"level": "info", "data": {"label": 1, "n": 2, "x": 3}}}
+    assert describe_message(other) == 'notifications/message {"label": 1, "n": 2, "x": 3}'
+    assert describe_message({"method": "notifications/x", "params": [1]}) == "notifications/x [1]"
     assert describe_message([1, None]) == "[1, null]"
     assert describe_message({"id": 1, "result": {"text": "y" * 100}}) == (
         f'result id 1 {{"text": "{"y" * 24}... (100 characters)"}}'

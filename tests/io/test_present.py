@@ -68,6 +68,8 @@ def test_runs_of_different_targets_seeds_and_profiles_have_folders_of_their_own(
     folders = {str(replay_folder(each)) for each in runs}
     assert len(folders) == 4
     assert ".reattach/127-0-0-1-8000-mcp-mcp-seed-7" in folders
+    started = evolve(run, target="python server.py --port {port}", server="my server 1.0")
+    assert str(replay_folder(started)) == ".reattach/my-server-1-0-mcp-seed-7"
 
 
 def test_json_of_a_presented_report_names_its_replays(report: Report, run: Run, registry: Registry) -> None:

@@ -50,6 +50,5 @@ def demo(
         presented.append(
             present(probed.report, probed.run, credentials=credentials, replays=replays_of(probed, None, credentials))
         )
-    console = shared.make_console()
-    console.print(pair.everything(presented[0], presented[1], version, registry))
+    shared.show(pair.everything(presented[0], presented[1], version, registry))
     return pair.exit_code(presented[0], presented[1])

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from reattach.clauses import load_registry
-from reattach.commands.options import make_console
+from reattach.commands.options import show
 from reattach.io.explain import explain as explain_one
 from reattach.io.explain import explain_all
 
@@ -18,5 +18,5 @@ def explain(
     """Print a clause of the standard: its words, reason, source, checks, and an example exchange."""
     registry = load_registry()
     shown = explain_all(registry) if clause is None else explain_one(registry.find(clause), registry)
-    make_console().print(shown)
+    show(shown)
     return 0

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 
+from reattach.io.report_text import to_text
 from reattach.live.probe import DEFAULT_BUDGET_MS
 
 Command = Annotated[
@@ -43,9 +44,6 @@ Budget = Annotated[
         f" {DEFAULT_BUDGET_MS // 1000} s.",
     ),
 ]
-
-WIDTH = 100
-"""Columns of what does not go to a terminal."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of an HTTP header."""
@@ -89,7 +87,10 @@ def command_line(*words: str | None, **options: str | bool | Sequence[str] | Non
     return shlex.join(parts)
 
 
-def make_console() -> Console:
-    """Standard output: of the terminal's width, or of 100 columns."""
+def show(shown: RenderableType) -> None:
+    """Print to standard output: in the terminal's width and colours, or as plain text."""
     console = Console()
-    return console if console.is_terminal else Console(width=WIDTH)
+    if console.is_terminal:
+        console.print(shown)
+    else:
+        print(to_text(shown), end="")

@@ -144,4 +144,4 @@ def _show(presented: Presented, began: bool, wanted: Format, output: Path | None
     elif wanted is not Format.TEXT:
         print(render(presented, wanted, registry), end="")
     elif began:
-        shared.make_console().print(text_report(presented, registry))
+        shared.show(text_report(presented, registry))

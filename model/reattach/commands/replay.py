@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group
 from rich.text import Text
 
 from reattach.clauses import Registry, UnknownClauseError, load_registry
@@ -65,9 +66,7 @@ def replay(
         again = judge_again(trace, profile, revision)
     redactor = make_redactor(report_observations(again.report), credentials)
     shown = redact_report(again.report, redactor).findings[0] if again.shown else recorded
-    console = shared.make_console()
-    console.print(finding_text(1, shown, None, registry), "")
-    console.print(Text(_outcome(file, trace, again, live)))
+    shared.show(Group(finding_text(1, shown, None, registry), "", Text(_outcome(file, trace, again, live))))
     return EXIT_CODES[_verdict(again, live)]
 
 

@@ -64,6 +64,7 @@ def steps_of(evidence: Sequence[Observation]) -> tuple[Step, ...]:
         start=evidence[0].at,
         letters=_letters(evidence),
         ids=_short_ids(evidence),
+        known=_known_headers(evidence),
     )
     steps: list[Step] = []
     position = 0
@@ -94,19 +95,30 @@ def describe_message(payload: Json) -> str:
     method, identifier = payload.get("method"), payload.get("id")
     names = [] if identifier is None else [f"id {plain_json(identifier)}"]
     if isinstance(method, str):
-        params = payload.get("params")
-        if isinstance(params, Mapping) and method == "notifications/message":
-            params = params.get("data")
-        elif isinstance(params, Mapping) and method == "tools/call":
-            method = f"{method} {params.get('name')}"
-            params = params.get("arguments")
-        return " ".join([plain(method), *names, *_carried(params)])
+        return " ".join([plain(method), *names, *_params(method, payload.get("params"))])
     if "error" in payload:
         error = payload["error"]
         return " ".join(["error", *names, *_carried(error)])
     if "result" in payload:
         return " ".join(["result", *names, *_carried(_result(payload["result"]))])
     return plain_json(_trimmed(payload))
+
+
+def _params(method: str, params: Json) -> list[str]:
+    """What is worth showing of a message's parameters."""
+    if not isinstance(params, Mapping):
+        return _carried(params)
+    if method == "initialize":
+        return _carried({key: params[key] for key in ("protocolVersion",) if key in params})
+    if method == "tools/call":
+        return [plain(str(params.get("name"))), *_carried(params.get("arguments"))]
+    if method == "notifications/message":
+        data = params.get("data")
+        if isinstance(data, Mapping) and data.keys() - {"padding"} == {"label", "n"}:
+            # A numbered message of our tools, as the oracle names it.
+            return [plain(f"{data['label']}#{data['n']}")]
+        return _carried(data)
+    return _carried(params)
 
 
 def _result(result: Json) -> Json:
@@ -138,6 +150,8 @@ class _Writer:
     start: int
     letters: Mapping[int, str]
     ids: Mapping[str, str]
+    known: frozenset[int]
+    """By identity, requests whose revision and responses whose session id a reader knows already."""
 
     def steps(self, observation: Observation) -> list[Step]:
         direction, lines = self._lines(observation)
@@ -156,8 +170,8 @@ class _Writer:
                 return ">", self._request(observation)
             case Response():
                 answer = f"{observation.status} {plain(observation.content_type)}".rstrip()
-                headers = [] if observation.session is None else [_header("Mcp-Session-Id", observation.session)]
-                return "<", [answer, *headers]
+                shown = observation.session is not None and id(observation) not in self.known
+                return "<", [answer, *([_header("Mcp-Session-Id", observation.session or "")] if shown else [])]
             case Body(payload=None):
                 return "<", [f"  a body of {observation.size} bytes that is not JSON"]
             case Body():
@@ -189,7 +203,7 @@ class _Writer:
             _header(name, value)
             for name, value in (
                 ("Mcp-Session-Id", request.session),
-                ("MCP-Protocol-Version", request.revision),
+                ("MCP-Protocol-Version", request.revision if id(request) not in self.known else None),
                 ("Origin", request.origin),
             )
             if value is not None
@@ -265,6 +279,22 @@ def _letters(evidence: Iterable[Observation]) -> dict[int, str]:
             number = number // 26 - 1
         letters[observation.connection] = name
     return letters
+
+
+def _known_headers(evidence: Iterable[Observation]) -> frozenset[int]:
+    """What repeats what was shown: the revision of the request before, the session id that a request carried."""
+    known: set[int] = set()
+    revision: str | None = None
+    sessions: dict[int, str | None] = {}
+    for observation in evidence:
+        if isinstance(observation, Request):
+            sessions[observation.connection] = observation.session
+            if observation.revision == revision:
+                known.add(id(observation))
+            revision = observation.revision or revision
+        elif isinstance(observation, Response) and observation.session == sessions.get(observation.connection):
+            known.add(id(observation))
+    return frozenset(known)
 
 
 def _short_ids(evidence: Iterable[Observation]) -> dict[str, str]:

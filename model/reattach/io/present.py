@@ -87,7 +87,9 @@ def write_replays(
 
 def replay_folder(run: Run) -> Path:
     """Where the replay files of a run go, if nothing else is said: a folder of its own in the working directory."""
-    target = re.sub(r"[^A-Za-z0-9]+", "-", re.sub(r"^\w+://", "", run.target)).strip("-")[:40].strip("-")
+    # A command line makes no good name; the server's own does.
+    named = run.server if "{port}" in run.target else re.sub(r"^\w+://", "", run.target)
+    target = re.sub(r"[^A-Za-z0-9]+", "-", named)[:40].strip("-")
     return Path(".reattach") / "-".join(filter(None, [target, run.profile, f"seed-{run.seed}"]))
 
 

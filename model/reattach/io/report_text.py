@@ -29,11 +29,15 @@ _COUNT_WORDS = {
 
 
 def render_text(presented: Presented, registry: Registry) -> str:
-    """The report as plain text of 100 columns, without styles."""
-    console = Console(file=StringIO(), width=WIDTH, no_color=True, force_terminal=False, legacy_windows=False)
-    console.print(text_report(presented, registry))
-    text = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
-    return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
+    """The report as plain text."""
+    return to_text(text_report(presented, registry))
+
+
+def to_text(shown: RenderableType) -> str:
+    """Anything for a Rich console as plain text of 100 columns, without styles and trailing spaces."""
+    file = StringIO()
+    Console(file=file, width=WIDTH, no_color=True, force_terminal=False, legacy_windows=False).print(shown)
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
 def text_report(presented: Presented, registry: Registry) -> RenderableType:
