@@ -59,6 +59,18 @@ class Judged:
     """Whether the window may hold nothing at all."""
 
 
+@frozen
+class _Unseen:
+    """The sizes in bytes of messages that may have been emitted and were not seen."""
+
+    mine: tuple[int, ...] = ()
+    """On the stream of the cursor."""
+    others: tuple[int, ...] = ()
+
+
+_NOTHING = _Unseen()
+
+
 @define
 class _History:
     """A history, being played to the machine: the stream of the cursor, and all others as one."""
@@ -96,11 +108,11 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     seen_at = [(event, event.seen.at) for event in fewest]
     counted = _policy(run.declaration, events=True)
     aged = _policy(run.declaration, age=SLACK_MS)
-    if not _granted(counted, cursor, seen_at, (), exchange.asked.at):
-        return Judged(Holding.COUNT, _exactly(run, session, cursor, exchange, len(fewest)))
-    if not _granted(aged, cursor, seen_at, (), exchange.asked.at):
+    if not _granted(counted, cursor, seen_at, _NOTHING, exchange.asked.at):
+        return Judged(Holding.COUNT, _exactly(session, cursor, exchange, len(fewest)))
+    if not _granted(aged, cursor, seen_at, _NOTHING, exchange.asked.at):
         return Judged(Holding.AGE)
-    unseen = _unseen(run, session)
+    unseen = _unseen(session, cursor)
     if unseen is None or run.declaration.window_events is None or run.declaration.window_ms is None:
         return Judged(Holding.UNSURE)
     most = _possibly_after(session, cursor, exchange)
@@ -114,9 +126,9 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     born = _emitted_at_earliest(run, cursor)
     return Judged(
         Holding.HELD,
-        len(most) if len(most) == len(fewest) and not unseen else -1,
+        len(most) if len(most) == len(fewest) and unseen == _NOTHING else -1,
         caught_up,
-        maybe_empty=not most and not unseen and answered - born > strict.window_ms,
+        maybe_empty=not most and unseen == _NOTHING and answered - born > strict.window_ms,
     )
 
 
@@ -138,7 +150,7 @@ def _policy(declaration: Declaration, *, events: bool = False, age: int | None =
     return policy
 
 
-def _granted(policy: Policy, cursor: Event, after: list[tuple[Event, int]], unseen: tuple[int, ...], at: int) -> bool:
+def _granted(policy: Policy, cursor: Event, after: list[tuple[Event, int]], unseen: _Unseen, at: int) -> bool:
     """Whether the machine grants the cursor, if these messages were emitted after it, the unseen ones last."""
     begun = min([cursor.seen.at, *(when for _, when in after)])
     history = _History(policy, open_session(_TAG, "", begun), begun)
@@ -149,7 +161,9 @@ def _granted(policy: Policy, cursor: Event, after: list[tuple[Event, int]], unse
         seq = history.emit(history.stream, begun, cursor.size)
     for event, when in after:
         history.emit(history.stream if event.stream is cursor.stream else other, when, event.size)
-    for size in unseen:
+    for size in unseen.mine:
+        history.emit(history.stream, begun, size)
+    for size in unseen.others:
         history.emit(other, begun, size)
     return history.grants(seq, at)
 
@@ -184,28 +198,31 @@ def _possibly_after(session: Session, cursor: Event, exchange: Exchange) -> list
     return [*cursor.stream.after(cursor), *others][:_MOST]
 
 
-def _exactly(run: Run, session: Session, cursor: Event, exchange: Exchange, fewest: int) -> int:
-    unseen = _unseen(run, session)
+def _exactly(session: Session, cursor: Event, exchange: Exchange, fewest: int) -> int:
     most = len(_possibly_after(session, cursor, exchange))
-    return most if unseen == () and most == fewest else -1
+    return most if _unseen(session, cursor) == _NOTHING and most == fewest else -1
 
 
-def _unseen(run: Run, session: Session) -> tuple[int, ...] | None:
+def _unseen(session: Session, cursor: Event) -> _Unseen | None:
     """The sizes of messages that may have been emitted and were not seen; None if nobody knows how many."""
-    largest = max((event.size for event in session.events.values()), default=0)
-    missing = 0
-    for call in {id(call): call for call in session.calls.values()}.values():
-        if call.expected is None:
-            if call.stream is not None and not _is_whole(call):
-                return None
-        elif call.origin == "numbered":
-            missing += sum(1 for key in call.expected if session.known(key) is None) if call.stream is not None else 0
-        elif not call.answered:
-            return None
-        missing += sum(1 for key in call.pushed or () if session.known(key) is None)
     if session.forgotten:
         return None
-    return (2 * largest + 1_024,) * missing
+    size = 2 * max((event.size for event in session.events.values()), default=0) + 1_024
+    mine = others = 0
+    for call in {id(call): call for call in session.calls.values()}.values():
+        pushed = sum(1 for key in call.pushed or () if session.known(key) is None)
+        mine += pushed if cursor.stream.kind is StreamKind.STANDALONE else 0
+        others += pushed if cursor.stream.kind is not StreamKind.STANDALONE else 0
+        if call.stream is None and call.answered:
+            continue
+        if call.expected is None or call.origin != "numbered":
+            if not _is_whole(call):
+                return None
+            continue
+        missing = sum(1 for key in call.expected if session.known(key) is None)
+        mine += missing if call.stream is cursor.stream else 0
+        others += missing if call.stream is not cursor.stream else 0
+    return _Unseen((size,) * mine, (size,) * others)
 
 
 def _is_whole(call: Call) -> bool:

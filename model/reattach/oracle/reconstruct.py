@@ -483,9 +483,9 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
     label = label_of_key(key) if frame.has_data else None
     _learn_revision(view.exchange, frame.payload)
     known = session.events.get(frame.id) if frame.id else None
-    owner = _owner(run, session, frame, key, content, label) if known is None else None
+    owner = _owner(run, view, frame, key, content, label) if known is None else None
     if owner is not None:
-        view.foreign = True
+        view.foreign_owner = owner.session
         yield Delivered(view, seen, None, owner=owner.session, owned=owner.event, owner_exchange=owner.exchange)
         return
     collides: Event | None = None
@@ -520,12 +520,10 @@ class _Owner:
     exchange: Exchange | None
 
 
-def _owner(run: Run, session: Session, frame: Frame, key: str, content: str, label: str | None) -> _Owner | None:
+def _owner(run: Run, view: View, frame: Frame, key: str, content: str, label: str | None) -> _Owner | None:
     """The other session that a message belongs to, if that is certain; and its event, if it was delivered there."""
+    session = view.stream.session
     if not frame.has_data or session.id is None:
-        return None
-    here = session.known(key)
-    if here is not None and here.digest == content:
         return None
     for event in run.issued.get(frame.id or "", ()):
         if (
@@ -535,6 +533,9 @@ def _owner(run: Run, session: Session, frame: Frame, key: str, content: str, lab
             and is_distinctive(event.id or "")
         ):
             return _Owner(event.session, event, event.exchange)
+    here = session.known(key)
+    if here is not None and here.digest == content:
+        return _twin(run, view, key, frame, here)
     if label is not None:
         calls = run.claims.get(label, ())
         others = {id(call.session): call for call in calls if call.session is not None}
@@ -547,6 +548,16 @@ def _owner(run: Run, session: Session, frame: Frame, key: str, content: str, lab
         if len(asking) == 1:
             return _response_of(asking[0], key, content)
     return None
+
+
+def _twin(run: Run, view: View, key: str, frame: Frame, here: Event) -> _Owner | None:
+    """A message like one of this session, under another id: another session's, if that session's events came before."""
+    others = [other for other in run.asked_ids.get(key[9:], ()) if other is not view.stream.session]
+    owner = view.foreign_owner
+    if owner is None or owner not in others or not frame.id or frame.id == here.id:
+        return None
+    call = owner.calls.get(key[9:])
+    return _Owner(owner, owner.known(key), call.exchange if call is not None else None)
 
 
 def _response_of(other: Session, key: str, content: str) -> _Owner | None:

@@ -233,8 +233,8 @@ class View:
     ended_because: str | None = None
     """The reason given with ``resumption-required``; "" if none was."""
     last_word: Seen | None = None
-    foreign: bool = False
-    """Whether something of another session came."""
+    foreign_owner: "Session | None" = None
+    """The other session of which something came."""
     takeover_of: list["View"] = field(factory=list)
     """The views of its stream that were open when it was granted."""
     successor: "View | None" = None
@@ -256,6 +256,11 @@ class View:
     def resumed(self) -> bool:
         """Whether it was granted to a cursor that the record knows."""
         return self.cursor is not None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether something of another session came."""
+        return self.foreign_owner is not None
 
     @property
     def silent(self) -> bool:

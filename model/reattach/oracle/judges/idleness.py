@@ -188,7 +188,9 @@ def _paused_beside(exchange: Exchange) -> Exchange | None:
     session = exchange.session
     if session is None:
         return None
-    return next((other for other in session.open_exchanges() if other is not exchange and other.paused), None)
+    others = (other for other in session.open_exchanges() if other is not exchange and other.paused)
+    # One that has had its response has nothing more to leave unread.
+    return next((other for other in others if other.call is None or not other.call.answered), None)
 
 
 @judge("IDL-6", on=Answered)
