@@ -16,6 +16,7 @@ from pathlib import Path
 from attrs import evolve
 from rich import box
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -88,9 +89,9 @@ def comparison(sdk: Presented, reference: Presented, version: str, registry: Reg
     """The clauses about servers, and what each of the two did."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for name in ("clause", "level", "what"):
-        table.add_column(name, no_wrap=name != "what")
+        table.add_column(name, no_wrap=True)
     table.add_column(Text(f"{SDK_NAME}\n{PACKAGE} {version}"))
-    table.add_column(Text(f"{REFERENCE_NAME}\npolicy {POLICY}"))
+    table.add_column(Text(f"{REFERENCE_NAME}\npolicy {POLICY}"), min_width=len("not observed"))
     ours = {result.clause: result for result in reference.report.clauses}
     for result in sdk.report.clauses:
         if _is_about_servers(result, registry):
@@ -134,18 +135,22 @@ def shortest_findings(presented: Presented) -> list[tuple[Finding, str | None]]:
 
 def summary(sdk: Presented, reference: Presented, version: str, registry: Registry) -> RenderableType:
     """What came out, in a few lines."""
-    lines: list[Text] = []
+    lines: list[RenderableType] = []
     for name, presented in ((f"{SDK_NAME} ({PACKAGE} {version})", sdk), (REFERENCE_NAME, reference)):
         words = [_word(result, registry) for result in presented.report.clauses if _is_about_servers(result, registry)]
         counts = ", ".join(f"{words.count(word)} {word}" for word in _STYLES if word in words)
         lines.append(Text.assemble((name, "bold"), f": {counts or 'nothing observed'}"))
         faults = sorted({finding.fault.value for finding in presented.report.findings})
         if faults:
-            lines.append(Text(f"   faults: {', '.join(faults)}"))
+            lines.append(_indented(f"faults: {', '.join(faults)}"))
         if presented.run.stopped:
-            lines.append(Text(f"   stopped early: {plain(presented.run.stopped)}", style="bold yellow"))
+            lines.append(_indented(f"stopped early: {plain(presented.run.stopped)}", style="bold yellow"))
     lines.append(Text(f"to repeat: {plain(sdk.run.command)}", style="dim"))
     return Group(*lines)
+
+
+def _indented(text: str, style: str = "") -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, 3))
 
 
 def exit_code(sdk: Presented, reference: Presented) -> int:
