@@ -42,10 +42,19 @@ def _add(chosen: dict[int, Seen], *seen: Seen | None) -> None:
 
 
 def named(event: Event | None) -> str:
-    """An event for a sentence: its id, or its key, shortened."""
+    """An event for a sentence: by its number, if it has one, else by its id."""
     if event is None:
         return "the start of the stream"
+    if event.number is not None:
+        return event.key
+    if event.response:
+        return f"the response to {event.key.removeprefix('response:')}"
     return _short(event.id or event.key)
+
+
+def position(cursor: Event | None) -> str:
+    """A cursor for a sentence."""
+    return named(cursor) if cursor is None else _short(cursor.id or cursor.key)
 
 
 def _short(text: str) -> str:

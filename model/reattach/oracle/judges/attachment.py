@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reattach.oracle.evidence import cursor_of, evidence, named
+from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.cursors import reason_of
 from reattach.oracle.moments import Delivered, Explained, Rested
@@ -40,9 +40,9 @@ def _position(view: View, seen: Seen) -> Iterator[Judgement]:
         yield Held("ATT-1")
         return
     what = (
-        f"the view resumed from {named(view.cursor)} did not begin by stating its position"
+        f"the view resumed from {position(view.cursor)} did not begin by stating its position"
         if stated is None
-        else f"the view resumed from {named(view.cursor)} stated another position, {stated[:48]}"
+        else f"the view resumed from {position(view.cursor)} stated another position, {stated[:48]}"
     )
     yield Broken(
         "ATT-1",
@@ -100,8 +100,8 @@ def _split(old: View, new: View, event: Event, seen: Seen) -> Iterator[Judgement
         yield Broken(
             "ATT-2",
             Fault.SPLIT_VIEW,
-            f"after the resumption from {named(new.cursor)}, {named(event)} came on the old connection and never on the"
-            " new one",
+            f"after the resumption from {position(new.cursor)}, {named(event)} came on the old connection"
+            " and never on the new one",
             _takeover_evidence(old, new, seen),
         )
     if new.delivered and _has_news_after(new, event) and old.once("DEL-10"):
@@ -174,7 +174,7 @@ def takeover_is_not_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     yield Broken(
         "ATT-3",
         Fault.TAKEOVER_REFUSED,
-        f"the resumption from {named(cursor)} was refused ({exchange.status}) because of the stream's old connection",
+        f"the resumption from {position(cursor)} was refused ({exchange.status}) because of the old connection",
         evidence(exchange.rivals[-1].exchange, cursor.exchange, exchange, show=(cursor.seen,), last=moment.seen),
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reattach.oracle.evidence import cursor_of, evidence, named
+from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import ADMISSION, is_success
 from reattach.oracle.moments import Answered, Delivered, Explained, Resolved, Rested, Unanswered
@@ -180,13 +180,11 @@ def old_cursors_are_not_served_with_scraps(run: Run, moment: Rested) -> Iterator
             return
         view.judged.add("CUR-4")
         how = "ended" if moment.over else "was silent"
-        what = f"the resumption from {named(view.cursor)} {how} without {named(owed[0])}, which follows"
+        what = f"the resumption from {position(view.cursor)} {how} without {named(owed[0])}, which follows"
         yield Broken("CUR-4", Fault.BAD_CURSOR_SILENT, what, shown)
     elif all(event.rank > owed[0].rank for event in view.order):
         view.judged.add("CUR-4")
-        what = (
-            f"the resumption from {named(view.cursor)} began with {named(view.order[0])}: {named(owed[0])} was left out"
-        )
+        what = f"the resumption from {position(view.cursor)} began with {named(view.order[0])}, not {named(owed[0])}"
         yield Broken("CUR-4", Fault.REPLAY_FROM_START, what, shown)
 
 
@@ -217,7 +215,7 @@ def good_cursors_are_not_refused(run: Run, moment: Explained) -> Iterator[Judgem
     yield Broken(
         "CUR-7",
         Fault.GOOD_CURSOR_REFUSED,
-        f"the cursor {named(cursor)}, {behind} events behind, was refused ({exchange.status})",
+        f"the cursor {position(cursor)}, {behind} events behind, was refused ({exchange.status})",
         evidence(cursor.exchange, exchange, show=(cursor.seen,), last=moment.seen),
         Kind.UNDEFINED_AREA,
     )
@@ -240,7 +238,7 @@ def the_newest_cursor_repeats_nothing(run: Run, moment: Delivered) -> Iterator[J
         yield Broken(
             "CUR-8",
             Fault.DUPLICATE_DELIVERY,
-            f"the resumption from the newest event {named(cursor)} delivered {named(event)} again",
+            f"the resumption from the newest event {position(cursor)} delivered {named(event)} again",
             evidence(event.exchange, view.exchange, show=(event.seen, cursor.seen), last=moment.seen),
         )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
+from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import CallSettled, Delivered, Reordered, Rested
@@ -42,7 +42,7 @@ def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
         what = f"{named(event)} came twice on one connection"
     elif anchor is not None and not moment.first and event.rank <= anchor.rank:
         where = "the event of the cursor" if event is view.cursor else "an event before the cursor"
-        what = f"the resumption from {named(view.cursor)} delivered {where} again ({named(event)})"
+        what = f"the resumption from {position(view.cursor)} delivered {where} again ({named(event)})"
     else:
         return
     view.once("DEL-1")
@@ -108,7 +108,7 @@ def _skipped(view: View, gap: Gap) -> Iterator[Judgement]:
 
 def _loss(view: View, gap: Gap) -> str:
     came = "which another resumption delivers" if gap.known else "which never came on it"
-    return f"the resumption from {named(view.cursor)} delivered {named(gap.after)} without {_list(gap.keys)}, {came}"
+    return f"the resumption from {position(view.cursor)} delivered {named(gap.after)} without {_list(gap.keys)}, {came}"
 
 
 def _loss_evidence(view: View, gap: Gap) -> tuple[Seen, ...]:
@@ -188,7 +188,7 @@ def _lost_tail(call: Call, view: View, tail: tuple[str, ...], seen: Seen) -> Ite
                 evidence(*parts, show=shown, last=exchange.quiet),
             )
     elif exchange.ended_by is Party.SERVER and exchange.end is not None:
-        what = f"the resumption from {named(view.cursor)} was ended by the server, and {_list(tail)} never came"
+        what = f"the resumption from {position(view.cursor)} was ended by the server, and {_list(tail)} never came"
         shown_loss = evidence(*parts, show=shown, last=exchange.end)
         if view.once("DEL-2"):
             yield Broken("DEL-2", Fault.SILENT_GAP, what, shown_loss)
@@ -233,7 +233,7 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
         yield Broken(
             "DEL-2",
             Fault.SILENT_GAP,
-            f"the resumption from {named(view.cursor)} never brought {_list(missing)}, pushed after the cursor",
+            f"the resumption from {position(view.cursor)} never brought {_list(missing)}, pushed after the cursor",
             evidence(*parts, show=shown, last=last),
         )
 
@@ -262,7 +262,7 @@ def streams_are_apart(run: Run, moment: Delivered) -> Iterator[Judgement]:
         last=moment.seen,
     )
     if view.resumed:
-        what = f"the resumption from {named(view.cursor)} delivered {named(event)}, which is of another stream"
+        what = f"the resumption from {position(view.cursor)} delivered {named(event)}, which is of another stream"
         yield Broken("DEL-3", Fault.CROSS_STREAM_REPLAY, what, shown)
     elif view.stream.kind is event.stream.kind is StreamKind.STANDALONE and not _has_view(event.stream):
         what = f"a GET without a cursor was given {named(event)}, which an earlier view had been given"
@@ -332,7 +332,7 @@ def responses_keep_to_their_stream(run: Run, moment: Delivered) -> Iterator[Judg
         return
     if owner is None and event.key in ("response:None", "response:null"):
         return  # an error that answers no request: a refusal within the stream
-    where = f"the resumption from {named(view.cursor)}, of another stream" if view.resumed else "a plain GET"
+    where = f"the resumption from {position(view.cursor)}, of another stream" if view.resumed else "a plain GET"
     yield Broken(
         "DEL-5",
         Fault.RESPONSE_ON_WRONG_STREAM,
@@ -432,7 +432,7 @@ def finished_streams_end(run: Run, moment: Rested) -> Iterator[Judgement]:
         what = (
             "the response was delivered and the body did not end"
             if here
-            else f"the finished stream was resumed from {named(view.cursor)} and the body did not end"
+            else f"the finished stream was resumed from {position(view.cursor)} and the body did not end"
         )
         yield Broken(
             clause,
@@ -492,7 +492,7 @@ def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
             yield Broken(
                 "DEL-8",
                 Fault.DEAF_AFTER_RESUME,
-                f"the view resumed from {named(other.cursor)} stayed silent, and {named(event)} was there for the next",
+                f"the view resumed from {position(other.cursor)} stayed silent, and {named(event)} came on the next",
                 evidence(
                     view.stream.opener,
                     other.exchange,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
-from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
+from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_anonymous, is_visible
 from reattach.oracle.message import is_progress
@@ -156,7 +156,7 @@ def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[
         yield Broken(
             "EVT-6",
             Fault.PRIMING_SKIPS_EVENTS,
-            f"the id {named(cursor)} came without a message and moved the cursor over {gap}",
+            f"the id {position(cursor)} came without a message and moved the cursor over {gap}",
             evidence(
                 *([cursor.anchor.exchange] if cursor.anchor else []),
                 cursor.exchange,
@@ -209,8 +209,8 @@ def inserted_events_were_not_jumped_over(run: Run, moment: Reordered) -> Iterato
                 yield Broken(
                     "EVT-6",
                     Fault.PRIMING_SKIPS_EVENTS,
-                    f"the id {named(cursor)} came without a message and moved the cursor over {named(event)}, which a"
-                    " resumption from an earlier cursor delivers",
+                    f"the id {position(cursor)} came without a message and moved the cursor over {named(event)},"
+                    " which a resumption from an earlier cursor delivers",
                     evidence(
                         cursor.exchange, view.exchange, moment.view.exchange,
                         show=(cursor.seen, view.delivered.get(view.order[0].seq), event.seen),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reattach.oracle.evidence import cursor_of, evidence, named
+from reattach.oracle.evidence import cursor_of, evidence, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Answered, Delivered, Resolved, Rested
 from reattach.oracle.observation import Party
@@ -28,7 +28,7 @@ def a_resumption_is_decided(run: Run, moment: Resolved) -> Iterator[Judgement]:
         yield Held("MOD-1")
     elif exchange.bearing is Bearing.GOOD and exchange.life is Life.LIVE:
         parts = (exchange.cursor.exchange if exchange.cursor is not None else None, exchange)
-        what = f"the resumption from {named(exchange.cursor)}"
+        what = f"the resumption from {position(exchange.cursor)}"
         if exchange.resolution is Resolution.HUNG:
             shown = evidence(*parts, last=moment.seen)
             yield Broken("MOD-1", Fault.BAD_CURSOR_HANG, f"{what} got no answer", shown)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reattach.oracle.bounds import Holding, Judged, holding
-from reattach.oracle.evidence import cursor_of, evidence, named
+from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Delivered, Resolved, Rested
 from reattach.oracle.observation import Party
@@ -48,7 +48,9 @@ def _refused(run: Run, moment: Resolved, judged: Judged, boundary: bool) -> Iter
     # The seed's listing refuses every cursor when nothing is retained; that is accepted too.
     if cursor is None or judged.maybe_empty or (exchange.rivals and run.declaration.takeover is False):
         return
-    what = f"the cursor {named(cursor)} was refused ({exchange.status}), and the declared window holds all that follows"
+    what = (
+        f"the cursor {position(cursor)} was refused ({exchange.status}), and the declared window holds all that follows"
+    )
     shown = evidence(cursor.exchange, exchange, show=(cursor.seen,), last=moment.seen)
     for clause in ("CUR-7", "WIN-5", *(["CUR-8"] if boundary or exchange.newest else [])):
         yield Broken(clause, Fault.GOOD_CURSOR_REFUSED, what, shown)
