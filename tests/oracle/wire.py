@@ -5,6 +5,7 @@ lets more go by.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from attrs import define, field
 
@@ -75,7 +76,7 @@ class Exchange:
             )
         )
 
-    def body(self, payload: Json) -> "Exchange":
+    def body(self, payload: Any) -> "Exchange":
         """The body, and the end of the exchange."""
         self.tell(Body(at=self.wire.now, connection=self.number, payload=payload, size=20))
         return self.end()
@@ -84,7 +85,7 @@ class Exchange:
         """An explicit refusal."""
         return self.answer(status).body(refusal(reason))
 
-    def event(self, name: str | None, payload: Json, *, size: int = 60) -> "Exchange":
+    def event(self, name: str | None, payload: Any, *, size: int = 60) -> "Exchange":
         """An event with a message."""
         return self.tell(
             Frame(at=self.wire.now, connection=self.number, id=name, payload=payload, has_data=True, size=size)
@@ -136,9 +137,7 @@ class Exchange:
     def expect(self, keys: Sequence[str], origin: str = "numbered", *, standalone: bool = False) -> "Exchange":
         """What the driver knows of the call."""
         return self.tell(
-            Expect(
-                at=self.wire.now, connection=self.number, keys=tuple(keys), origin=origin, standalone=standalone
-            )
+            Expect(at=self.wire.now, connection=self.number, keys=tuple(keys), origin=origin, standalone=standalone)
         )
 
     def expect_logs(self, label: str, count: int, *, standalone: bool = False) -> "Exchange":
@@ -168,9 +167,7 @@ class Session:
     principal: str | None = None
     _rpc_id: int = 1
 
-    def call(
-        self, label: str = "", *, rpc_id: int | None = None, payload: dict[str, Json] | None = None
-    ) -> Exchange:
+    def call(self, label: str = "", *, rpc_id: int | None = None, payload: Any = None) -> Exchange:
         """POST a tools/call with this label; not answered yet."""
         self._rpc_id += 1
         chosen = self._rpc_id if rpc_id is None else rpc_id
@@ -209,7 +206,7 @@ class Session:
         method: str,
         *,
         cursors: Sequence[str] = (),
-        message: Json = None,
+        message: Any = None,
         principal: str | None = None,
         revision: str | None = None,
     ) -> Exchange:
@@ -264,7 +261,7 @@ class Wire:
         *,
         session: str | None = None,
         cursors: tuple[str, ...] = (),
-        message: Json = None,
+        message: Any = None,
         principal: str | None = None,
         revision: str | None = None,
     ) -> Exchange:

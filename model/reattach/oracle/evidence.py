@@ -20,7 +20,10 @@ def evidence(*exchanges: Exchange | None, show: Iterable[Seen | None] = (), last
         _add(chosen, exchange.asked, exchange.answer, exchange.body, exchange.first_frame, exchange.end)
         for pause in exchange.pauses[-2:]:
             _add(chosen, pause.begun, pause.ended)
-    _add(chosen, *show)
+    for seen in show:
+        _add(chosen, seen)
+        if seen is not None and seen.exchange is not None:
+            _add(chosen, seen.exchange.asked, seen.exchange.answer)
     return (*(chosen[index] for index in sorted(chosen) if index < last.index), last)
 
 

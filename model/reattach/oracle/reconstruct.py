@@ -101,7 +101,7 @@ def take(run: Run, seen: Seen) -> Iterator[Moment]:
             if exchange is None or exchange.end is not None:
                 run.strays += 1
                 return
-            yield from _went_on(run, seen, exchange, other)
+            yield from _went_on(run, evolve(seen, exchange=exchange), exchange, other)
         case _:
             raise ObservationError(f"not an observation: {type(seen.observation).__name__}")
 
@@ -749,6 +749,7 @@ def _expected(run: Run, seen: Seen, expect: Expect) -> None:
     if call is None:
         run.strays += 1
         return
+    seen = evolve(seen, exchange=exchange)
     keys = expect.keys[-run.horizon :] if len(expect.keys) > run.horizon else expect.keys
     if expect.standalone:
         call.pushed = keys

@@ -34,13 +34,15 @@ EVENT_STREAM = "text/event-stream"
 _GAP = 1 << 20
 
 
-@frozen
+@frozen(eq=False)
 class Seen:
     """An observation and its place in the run."""
 
     index: int
     observation: Observation
     experiment: str = ""
+    exchange: "Exchange | None" = field(default=None, repr=False)
+    """The exchange that it is of."""
 
     @property
     def at(self) -> int:

@@ -74,7 +74,7 @@ def nothing_is_skipped(run: Run, moment: Rested) -> Iterator[Judgement]:
     gap = gap_of(view, view.cursor)
     if gap is not None:
         yield from _skipped(view, gap)
-    elif moment.over and has_basis(view, view.cursor) and view.once("DEL-2 held"):
+    elif has_basis(view, view.cursor) and view.once("DEL-2 held"):
         yield Held("DEL-2")
 
 
@@ -248,8 +248,8 @@ def streams_are_apart(run: Run, moment: Delivered) -> Iterator[Judgement]:
     if event is None or not frame_of(moment.seen).has_data or view.stream.kind is StreamKind.UNKNOWN:
         return
     if event.stream is view.stream:
-        others = [stream for stream in view.stream.session.streams if stream is not view.stream and stream.messages]
-        if view.resumed and others and not _is_misplaced(moment):
+        others = [stream for stream in view.stream.session.streams if stream is not view.stream]
+        if view.resumed and any(other.messages for other in others) and not _is_misplaced(moment):
             yield Held("DEL-3")
         if moment.first and (event.number or event.response) and any(_has_view(other) for other in others):
             yield Held("DEL-4")

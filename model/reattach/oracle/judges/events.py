@@ -146,7 +146,7 @@ def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[
         return
     if len(view.order) != 1 or view.bare_first:
         return
-    gap = _gap(view, cursor.anchor, event)
+    gap = _gap(view, cursor, event)
     if gap is None:
         return
     if not gap:
@@ -167,9 +167,12 @@ def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[
         )
 
 
-def _gap(view: View, anchor: Event | None, event: Event) -> str | None:
-    """What lies between two events of a stream, in words; "" for nothing, None if that cannot be told."""
-    call = view.stream.call
+def _gap(view: View, cursor: Event, event: Event) -> str | None:
+    """What the id ``cursor`` jumped over before ``event``, in words; "" for nothing, None if that cannot be told."""
+    call, anchor = view.stream.call, cursor.anchor
+    known = list(view.stream.after(anchor))
+    if event not in known or any(other.rank > cursor.rank for other in known[: known.index(event)]):
+        return None  # what is left out came after the cursor before, so the cursor did not jump over it
     if call is not None and call.places:
         start, end = call.place(anchor), call.place(event)
         if start == -2 or end == -2 or call.expected is None:
@@ -179,8 +182,7 @@ def _gap(view: View, anchor: Event | None, event: Event) -> str | None:
     before, number = anchor.number if anchor is not None else None, event.number
     if before is not None and number is not None and before.label == number.label and not is_progress(number):
         return ", ".join(f"{number.label}#{n}" for n in range(before.n + 1, min(number.n, before.n + 5)))
-    known = next(view.stream.after(anchor), None)
-    return None if known is None else "" if known is event else named(known)
+    return "" if known[0] is event else named(known[0])
 
 
 def _elsewhere(view: View, key: str) -> bool:
