@@ -26,8 +26,8 @@ SECRET = "hunter22hunter22"
 TOY = "from tests.live.toy import main; main()"
 
 
-def toy_command(fault: str = "none") -> str:
-    return f"{shlex.join([sys.executable, '-c', TOY])} {{port}} {fault}"
+def toy_command(fault: str = "") -> str:
+    return f"{shlex.join([sys.executable, '-c', TOY])} {{port}} {shlex.quote(fault)}"
 
 
 def environment() -> dict[str, str]:
@@ -110,6 +110,61 @@ def probe_toy(folder: Path, fault: str, *arguments: str) -> tuple[int, str, str]
 def report_of(folder: Path, fault: str, *arguments: str) -> tuple[int, dict[str, Any]]:
     code, out, _ = probe_toy(folder, fault, "--format", "json", *arguments)
     return code, json.loads(out)
+
+
+@pytest.mark.usefixtures("no_server_left")
+def test_a_right_server_conforms(tmp_path: Path) -> None:
+    code, document = report_of(tmp_path, "", "--only", "SES-5", "--only", "DEL-2", "--budget", "10")
+    assert (code, document["verdict"], document["findings"]) == (0, "conforms", [])
+    assert {clause["id"]: clause["outcome"] for clause in document["clauses"]} == {"SES-5": "held", "DEL-2": "held"}
+    assert not (tmp_path / ".reattach").exists()
+
+
+@pytest.mark.usefixtures("no_server_left")
+def test_a_faulty_server_is_found_out_and_the_finding_is_replayed(tmp_path: Path) -> None:
+    code, document = report_of(tmp_path, "leak", "--only", "SES-5", "--budget", "10", "--seed", "7")
+    assert (code, document["verdict"], document["run"]["seed"]) == (1, "violates", 7)
+    leaks = [finding for finding in document["findings"] if finding["fault"] == "cross-session-leak"]
+    assert leaks
+    assert leaks[0]["steps"][-1].endswith("<== cross-session-leak")
+    sessions = {each.get("session") for each in leaks[0]["evidence"] if each["type"] == "request"} - {None}
+    assert sessions
+    assert all(re.fullmatch(r"session-\d+", session) for session in sessions)
+
+    file = leaks[0]["replay"]
+    code, out, _ = run(tmp_path, "replay", file)
+    assert code in (1, 3)
+    assert "cross-session-leak" in out
+    assert f"reattach replay {file} --command" in " ".join(out.split())
+    code, out, _ = run(tmp_path, "replay", file, "--command", toy_command("leak"))
+    assert (code, "seen again in 1 try" in out) == (1, True)
+    code, out, _ = run(tmp_path, "replay", file, "--command", toy_command())
+    assert (code, "not seen again in 3 tries" in out) == (0, True)
+    code, out, _ = run(tmp_path, "replay", file, "--target", "http://127.0.0.1:1/mcp")
+    assert (code, "no verdict: " in out) == (3, True)
+
+
+def test_reports_are_written_to_a_file(tmp_path: Path) -> None:
+    arguments = ("--only", "SES-5", "--budget", "5", "--replays", "here", "--output", "report")
+    for wanted in ("text", "junit", "json"):
+        code, out, err = probe_toy(tmp_path, "leak", "--format", wanted, *arguments)
+        assert (code, err) == (1, "")
+        assert out == "verdict: violates (exit 1); the report is in report\n"
+        text = (tmp_path / "report").read_text()
+        assert "cross-session-leak" in text
+        assert "here/SES-5-cross-session-leak.jsonl" in text
+        if wanted == "junit":
+            assert ElementTree.fromstring(text).get("failures") == "1"
+
+
+def test_a_credential_is_sent_and_never_written(tmp_path: Path) -> None:
+    header = f"Authorization: Bearer {SECRET}"
+    arguments = ("--only", "SES-5", "--budget", "5", "--header", header, "--record", "record.jsonl")
+    _, out, err = probe_toy(tmp_path, "leak", *arguments)
+    assert "Authorization: secret-1" in out
+    written = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) >= 2
+    assert [text for text in (out, err, *written) if SECRET in text] == []
 
 
 @pytest.mark.usefixtures("no_server_left")

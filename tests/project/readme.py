@@ -6,9 +6,17 @@ from pathlib import Path
 
 import typer
 
+from reattach.clauses import load_registry
 from reattach.cli import app
+from reattach.commands.replay import read_finding
+from reattach.io.redact import make_redactor, redact_report
+from reattach.io.report_text import finding_text, to_text
+from reattach.io.trace import read_trace
+from reattach.oracle.verdict import Report
 
 README = Path(__file__).parents[2] / "README.md"
+SAMPLE = Path(__file__).with_name("silent-gap.jsonl")
+"""A replay file of `make demo`: what the official Python SDK's server lost at the hand-over from replay to live."""
 
 
 def commands_table() -> str:
@@ -30,7 +38,15 @@ def _argument(match: re.Match[str]) -> str:
     return f"[{match[2]}]" if match[1] == "[[" else match[2]
 
 
-BLOCKS = {"commands": commands_table}
+def sample() -> str:
+    """One finding of a real run, as the text report shows it now."""
+    registry = load_registry()
+    finding, _, _ = read_finding(SAMPLE, read_trace(SAMPLE), registry)
+    shown = redact_report(Report(clauses=(), findings=(finding,)), make_redactor(finding.evidence)).findings[0]
+    return f"```text\n{to_text(finding_text(1, shown, None, registry)).rstrip()}\n```"
+
+
+BLOCKS = {"commands": commands_table, "sample": sample}
 """What each marked block of the README is written by."""
 
 

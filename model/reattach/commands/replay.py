@@ -17,7 +17,9 @@ from reattach.io.run import EXIT_CODES, Verdict
 from reattach.io.trace import Trace, TraceError, read_trace
 from reattach.live.probe import ProbeOptions
 from reattach.machine.revision import Revision
-from reattach.oracle.verdict import Fault, Finding, Profile
+from reattach.oracle.verdict import Fault, Finding, Profile, Report
+
+_TOO_SHORT = "as recorded by the probe; the recorded exchange alone is too short to be judged again"
 
 
 def replay(
@@ -39,7 +41,7 @@ def replay(
     """
     registry = load_registry()
     trace = read_trace(file)
-    recorded, profile, revision = _read_finding(file, trace, registry)
+    recorded, profile, revision = read_finding(file, trace, registry)
     live = target is not None or command is not None
     credentials: tuple[str, ...] = ()
     if live:
@@ -64,13 +66,13 @@ def replay(
         again = run_again(trace.header, options)
     else:
         again = judge_again(trace, profile, revision)
-    redactor = make_redactor(report_observations(again.report), credentials)
-    shown = redact_report(again.report, redactor).findings[0] if again.shown else recorded
+    seen = again.report if again.shown else Report(clauses=(), findings=(recorded,))
+    shown = redact_report(seen, make_redactor(report_observations(seen), credentials)).findings[0]
     shared.show(Group(finding_text(1, shown, None, registry), "", Text(_outcome(file, trace, again, live))))
     return EXIT_CODES[_verdict(again, live)]
 
 
-def _read_finding(file: Path, trace: Trace, registry: Registry) -> tuple[Finding, Profile, Revision]:
+def read_finding(file: Path, trace: Trace, registry: Registry) -> tuple[Finding, Profile, Revision]:
     """The finding that a replay file is about. Raises TraceError if it is about none."""
     header = trace.header
     if not header.clause:
@@ -105,7 +107,7 @@ def _outcome(file: Path, trace: Trace, again: Again, live: bool) -> str:
         if again.shown:
             return f"seen again {tries}"
         return f"no verdict: {plain(again.stopped)}" if again.stopped else f"not seen again {tries}"
-    verdict = "judged again from the recording: the same finding" if again.shown else "as recorded by the probe"
+    verdict = "judged again from the recording: the same finding" if again.shown else _TOO_SHORT
     target = trace.header.target
     option = {"command": target} if "{port}" in target else {"target": target}
     return f"{verdict}\nto run it again: {plain(shared.command_line('reattach', 'replay', str(file), **option))}"
