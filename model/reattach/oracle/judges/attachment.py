@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.judges.cursors import reason_of
+from reattach.oracle.judges.cursors import is_conflict
 from reattach.oracle.moments import Delivered, Explained, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import Bearing, Event, Life, Resolution, Run, Seen, View, drained, frame_of
@@ -164,12 +164,7 @@ def takeover_is_not_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     exchange, cursor = moment.exchange, moment.exchange.cursor
     if not exchange.resumes or exchange.bearing is not Bearing.GOOD or exchange.resolution is not Resolution.REFUSED:
         return
-    if not exchange.rivals or cursor is None or exchange.life is not Life.LIVE or exchange.status == 404:
-        return
-    # A refusal for its age cannot concern the newest event; of older ones only the status of a conflict tells.
-    still_open = any(view.exchange.is_open for view in exchange.rivals)
-    conflict = exchange.status == 409 or (exchange.newest and still_open)
-    if not conflict or reason_of(exchange).startswith("cursor-"):
+    if cursor is None or exchange.life is not Life.LIVE or not is_conflict(exchange):
         return
     yield Broken(
         "ATT-3",

@@ -54,6 +54,16 @@ def error_of(exchange: Exchange) -> Mapping[str, object] | None:
     return error if isinstance(error, Mapping) else None
 
 
+def is_conflict(exchange: Exchange) -> bool:
+    """Whether a good cursor was refused because of the stream's old connection.
+
+    A refusal for its age cannot concern the newest event; of older ones only the status of a conflict tells.
+    """
+    if not exchange.rivals or exchange.status == 404 or reason_of(exchange).startswith("cursor-"):
+        return False
+    return exchange.status == 409 or (exchange.newest and any(view.exchange.is_open for view in exchange.rivals))
+
+
 def _is_live(exchange: Exchange) -> bool:
     return exchange.session is not None and exchange.life is Life.LIVE and exchange.owner_asks
 
@@ -206,7 +216,7 @@ def good_cursors_are_not_refused(run: Run, moment: Explained) -> Iterator[Judgem
     exchange = moment.exchange
     if not exchange.resumes or exchange.bearing is not Bearing.GOOD or exchange.resolution is not Resolution.REFUSED:
         return
-    if run.declaration.window_events is not None or not _is_live(exchange) or exchange.rivals:
+    if run.declaration.window_events is not None or not _is_live(exchange) or is_conflict(exchange):
         return
     session, cursor = exchange.session, exchange.cursor
     if session is None or cursor is None or session.restarted:
