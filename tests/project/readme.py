@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import typer
+from attrs import asdict
 
 from reattach.clauses import load_registry
 from reattach.cli import app
@@ -12,6 +13,7 @@ from reattach.commands.replay import read_finding
 from reattach.io.redact import make_redactor, redact_report
 from reattach.io.report_text import finding_text, to_text
 from reattach.io.trace import read_trace
+from reattach.machine.policy import SHORT
 from reattach.oracle.verdict import Report
 
 README = Path(__file__).parents[2] / "README.md"
@@ -46,7 +48,13 @@ def sample() -> str:
     return f"```text\n{to_text(finding_text(1, shown, None, registry)).rstrip()}\n```"
 
 
-BLOCKS = {"commands": commands_table, "sample": sample}
+def policy() -> str:
+    """The preset ``short`` as a file."""
+    lines = [f"{key} = {value}" for key, value in asdict(SHORT).items()]
+    return "\n".join(["```toml", *lines, "```"])
+
+
+BLOCKS = {"commands": commands_table, "sample": sample, "policy": policy}
 """What each marked block of the README is written by."""
 
 

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from tests.project.readme import BLOCKS, README, block_pattern, rewritten
 
+from reattach.io.policy_file import read_policy
 from reattach.io.run import EXIT_CODES, EXIT_USAGE, FailOn
+from reattach.machine.policy import SHORT
 from reattach.machine.revision import TRAITS
 from reattach.oracle.verdict import Kind
 
@@ -37,6 +39,13 @@ def test_exit_codes_kinds_and_levels_are_explained() -> None:
         assert f"| {kind.value} |" in TEXT
     for level in FailOn:
         assert f"`{level.value}`" in TEXT
+
+
+def test_the_policy_that_is_shown_can_be_used(tmp_path: Path) -> None:
+    shown = re.search(r"```toml\n(.*?)```", TEXT, re.DOTALL)
+    assert shown is not None
+    (tmp_path / "policy.toml").write_text(shown[1])
+    assert read_policy(str(tmp_path / "policy.toml")) == SHORT
 
 
 def test_every_folder_that_is_named_is_there() -> None:
