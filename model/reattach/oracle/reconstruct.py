@@ -797,7 +797,10 @@ def _prune(run: Run, session: Session | None) -> None:
         run.asked_ids.pop(next(iter(run.asked_ids)))
     if session is None:
         return
-    del session.exchanges[: -run.horizon]
+    while len(session.exchanges) > run.horizon:
+        oldest = next((e for e in session.exchanges if not e.is_open), session.exchanges[0])
+        session.exchanges.remove(oldest)
+        oldest.forget()
     while len(session.calls) > run.horizon:
         session.calls.pop(next(iter(session.calls)))
     if len(session.streams) > run.horizon:

@@ -254,6 +254,13 @@ class View:
             self.floor = max(self.floor, event.seq)
         del self.order[: -horizon // 2]
 
+    def forget(self) -> None:
+        """Let go of everything but the stream."""
+        self.cursor, self.position, self.last, self.successor = None, None, None, None
+        for events in (self.order, self.bare, self.pending, self.takeover_of):
+            events.clear()
+        self.delivered.clear()
+
     @property
     def resumed(self) -> bool:
         """Whether it was granted to a cursor that the record knows."""
@@ -371,6 +378,14 @@ class Exchange:
     reissues: "Session | None" = None
     """The earlier session whose id this initialize was given."""
     explained: bool = False
+
+    def forget(self) -> None:
+        """Let go of what it leads to, once it is too old to be compared with anything."""
+        self.cursor, self.rivals, self.follows, self.held_up_by = None, [], None, None
+        if self.view is not None:
+            if self.view in self.view.stream.views:
+                self.view.stream.views.remove(self.view)
+            self.view.forget()
 
     @property
     def method(self) -> str:
