@@ -59,7 +59,7 @@ def test_the_hand_over_is_tried_as_often_as_promised() -> None:
         assert trial["count"] == 60
         assert trial["interval_ms"] == 3
         assert isinstance(trial["cuts"], list)
-        assert 2 <= len(trial["cuts"]) <= 4
+        assert 3 <= len(trial["cuts"]) <= 4
 
 
 def test_parameters_of_the_wrong_type_are_refused() -> None:

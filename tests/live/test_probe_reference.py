@@ -18,7 +18,7 @@ NOT_ON_THE_WIRE = {"MOD-2", "MOD-3", "MOD-4", "WIN-3"}
 
 
 def reference(seed: int) -> ProbeOptions:
-    command = [sys.executable, "-m", "reattach.live.serve", "--policy", "short", "--token", "a=A", "--token", "b=B"]
+    command = [sys.executable, "-m", "reattach.cli", "serve", "--policy", "short", "--token", "a=A", "--token", "b=B"]
     return ProbeOptions(
         command=f"{shlex.join(command)} --port {{port}}",
         profile=Profile.REATTACH,

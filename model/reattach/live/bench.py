@@ -15,7 +15,7 @@ from attrs import define, field
 from reattach.live.client import Client, Session
 from reattach.live.pace import Pace
 from reattach.live.stimulus import Stimulus, push_params
-from reattach.live.view import CutPlan, View
+from reattach.live.view import AT_ONCE, CutPlan, Pacing, View
 from reattach.live.wire import WireError
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.message import message_key, normalised_key
@@ -62,12 +62,12 @@ async def progress(view: View, done: Callable[[View], bool], patience_ms: int) -
 def volume(declaration: Declaration) -> tuple[int, int]:
     """How many messages of how many bytes surely fill what lies between a server and a reader that has stopped.
 
-    Undeclared, ten megabytes: more than kernels grant a connection by themselves. Declared, ten times the transport's
-    buffers, and more messages than the window holds.
+    Undeclared, sixteen megabytes: more than kernels grant a connection by themselves, and more messages than a server
+    keeps in small queues. Declared, ten times the transport's buffers, and more messages than the window holds.
     """
     buffer = declaration.transport_buffer_bytes
     if buffer is None:
-        return 40, 262_144
+        return 64, 262_144
     return min(max(40, 3 * (declaration.window_events or 0)), 1_000), min(max(buffer // 4, 1), 900_000)
 
 
@@ -128,13 +128,11 @@ class Call:
         """Wait until the newest view has delivered ``count`` frames; False if it ends or falls silent before."""
         return await progress(self.last, lambda view: len(view.frames) >= count, self.bench.pace.patience_ms)
 
-    async def resume(
-        self, cursor: str | None = None, *, plan: CutPlan | None = None, receive_buffer: int | None = None
-    ) -> View:
+    async def resume(self, cursor: str | None = None, *, plan: CutPlan | None = None) -> View:
         """Resume the call's stream from ``cursor`` (the last one read, if None); the view becomes the newest."""
         chosen = self.cursor if cursor is None else cursor
         assert chosen is not None, "a stream without ids cannot be resumed"
-        view = await self.session.listen(chosen, plan=plan, receive_buffer=receive_buffer)
+        view = await self.session.listen(chosen, plan=plan)
         self.chain.append(view)
         return view
 
@@ -241,21 +239,13 @@ class Bench:
         size: int = 0,
         rpc_id: int | None = None,
         plan: CutPlan | None = None,
-        receive_buffer: int | None = None,
-        read_delay_ms: int = 0,
+        pacing: Pacing = AT_ONCE,
     ) -> Call:
         """Start a call of the stimulus. With a tool of its own pace, count, interval and size are the tool's."""
         assert self.stimulus is not None, "the experiment needs a stimulus"
         label = self._label()
         params = self.stimulus.call(count=count, interval_ms=interval_ms, size=size, label=label, token=label)
-        view = await session.request(
-            "tools/call",
-            params,
-            rpc_id=rpc_id,
-            plan=plan,
-            receive_buffer=receive_buffer,
-            read_delay_ms=read_delay_ms,
-        )
+        view = await session.request("tools/call", params, rpc_id=rpc_id, plan=plan, pacing=pacing)
         keys = expected_keys(self.stimulus, label, count, view.request.rpc_id)
         if keys is not None:
             self._expect(view, keys, "numbered" if self.stimulus.numbered else "metamorphic")

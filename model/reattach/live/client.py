@@ -12,7 +12,7 @@ from attrs import define, evolve, field, frozen
 
 import reattach
 from reattach.live.recorder import Recorder
-from reattach.live.view import EVENT_STREAM, CutPlan, View
+from reattach.live.view import AT_ONCE, EVENT_STREAM, CutPlan, Pacing, View
 from reattach.live.wire import Endpoint, WireError, exchange
 from reattach.machine.revision import TRAITS, Revision
 from reattach.oracle.observation import Closed, Json, Party, Request
@@ -65,8 +65,7 @@ class Client:
         message: Mapping[str, Json] | None = None,
         origin: str | None = None,
         plan: CutPlan | None = None,
-        receive_buffer: int | None = None,
-        read_delay_ms: int = 0,
+        pacing: Pacing = AT_ONCE,
     ) -> View:
         """Send one request and begin to read its answer.
 
@@ -111,7 +110,9 @@ class Client:
         self.recorder.record(request, self.experiment)
         try:
             async with asyncio.timeout(CONNECT_MS / 1000):
-                sent = await exchange(self.endpoint, method, headers, body, tls=self.tls, receive_buffer=receive_buffer)
+                sent = await exchange(
+                    self.endpoint, method, headers, body, tls=self.tls, receive_buffer=pacing.receive_buffer
+                )
         except (WireError, TimeoutError, asyncio.CancelledError) as error:
             self.recorder.record(
                 Closed(at=self.recorder.now(), connection=request.connection, by=Party.NETWORK, clean=False),
@@ -126,7 +127,7 @@ class Client:
             recorder=self.recorder,
             exchange=sent,
             plan=plan,
-            read_delay_ms=read_delay_ms,
+            pacing=pacing,
         )
         view.start()
         return view
@@ -222,8 +223,7 @@ class Session:
         message: Mapping[str, Json] | None = None,
         origin: str | None = None,
         plan: CutPlan | None = None,
-        receive_buffer: int | None = None,
-        read_delay_ms: int = 0,
+        pacing: Pacing = AT_ONCE,
     ) -> View:
         """Send one request under this session."""
         view = await self.client.send(
@@ -233,8 +233,7 @@ class Session:
             message=message,
             origin=origin,
             plan=plan,
-            receive_buffer=receive_buffer,
-            read_delay_ms=read_delay_ms,
+            pacing=pacing,
         )
         self.views.append(view)
         return view
@@ -246,8 +245,7 @@ class Session:
         *,
         rpc_id: int | None = None,
         plan: CutPlan | None = None,
-        receive_buffer: int | None = None,
-        read_delay_ms: int = 0,
+        pacing: Pacing = AT_ONCE,
     ) -> View:
         """POST a JSON-RPC request; its answer is the view's."""
         message: dict[str, Json] = {
@@ -257,9 +255,7 @@ class Session:
         }
         if params is not None:
             message["params"] = dict(params)
-        return await self.send(
-            "POST", message=message, plan=plan, receive_buffer=receive_buffer, read_delay_ms=read_delay_ms
-        )
+        return await self.send("POST", message=message, plan=plan, pacing=pacing)
 
     async def notify(self, method: str) -> int | None:
         """POST a notification; return the status."""
@@ -280,13 +276,10 @@ class Session:
         self,
         *cursors: str,
         plan: CutPlan | None = None,
-        receive_buffer: int | None = None,
-        read_delay_ms: int = 0,
+        pacing: Pacing = AT_ONCE,
     ) -> View:
         """GET: a plain one, or a resumption if there is a cursor. Returns once the head is here or late."""
-        view = await self.send(
-            "GET", cursors=cursors, plan=plan, receive_buffer=receive_buffer, read_delay_ms=read_delay_ms
-        )
+        view = await self.send("GET", cursors=cursors, plan=plan, pacing=pacing)
         await view.answered(self.client.answer_ms)
         return view
 

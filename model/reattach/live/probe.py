@@ -23,7 +23,7 @@ from reattach.live.recorder import Recorder, Sink, monotonic_ms
 from reattach.live.target import Command, DiedError, answers
 from reattach.live.wire import Endpoint, WireError, parse_url, tls_context
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
-from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Finding, Profile, Report
 
@@ -418,12 +418,7 @@ class Driver:
 
     def _result(self, situation: Situation) -> ProbeResult:
         report = self.oracle.report(self.options.profile)
-        names = declared(self.options.declaration)
-        notes = [
-            *self.notes,
-            self.pace.describe(),
-            f"declared: {', '.join(names)}" if names else "nothing was declared: WIN, IDL and CUR-7 need --policy",
-        ]
+        notes = [*self.notes, self.pace.describe()]
         return ProbeResult(
             report=evolve(report, notes=(*report.notes, *dict.fromkeys(notes))),
             seed=self.options.seed,

@@ -41,12 +41,32 @@ class CutPlan:
     """Where a view is to be cut: after ``events`` frames, and then ``inside`` bytes into what follows them.
 
     ``events`` = 0 cuts after the response's head. If nothing follows, there is no inside to cut in; the view then ends
-    when the server ends it or the driver does.
+    when the server ends it or the driver does. With ``bare`` the first frame without a message is the last too.
     """
 
     events: int
     inside: int = 0
     how: Cut = Cut.RESET
+    bare: bool = False
+
+    def is_last(self, frame: Frame, count: int) -> bool:
+        """Whether a frame, the view's ``count``-th, is the last one before the cut."""
+        return count >= self.events or (self.bare and not frame.has_data)
+
+
+@frozen
+class Pacing:
+    """How a view is read, if not as fast as it comes."""
+
+    pause_after: int | None = None
+    """Stop reading, all by itself, after so many frames; ``resume`` goes on."""
+    read_delay_ms: int = 0
+    """A pause before each read: slow, without ever stopping."""
+    receive_buffer: int | None = None
+    """Bytes of the socket's receive buffer; the kernel's choice if None."""
+
+
+AT_ONCE = Pacing()
 
 
 @define(eq=False)
@@ -58,8 +78,7 @@ class View:
     _recorder: Recorder
     _exchange: Exchange
     _plan: CutPlan | None = None
-    _read_delay_ms: int = 0
-    """A pause after each read, for a reader that is slow without ever stopping."""
+    _pacing: Pacing = AT_ONCE
     head: Head | None = None
     """The response's status and headers, once they are here."""
     frames: list[Frame] = field(factory=list)
@@ -252,8 +271,8 @@ class View:
             if plan is not None and cut_at is not None and received >= cut_at + plan.inside:
                 self._finish(plan.how)
                 return
-            if self._read_delay_ms:
-                await asyncio.sleep(self._read_delay_ms / 1000)
+            if self._pacing.read_delay_ms:
+                await asyncio.sleep(self._pacing.read_delay_ms / 1000)
             piece = await self._exchange.read()
             await self._reading.wait()
             if piece is None:
@@ -263,18 +282,23 @@ class View:
             if cut_at is not None:
                 continue
             for item in decoder.feed(piece):
-                self._take(item)
-                if plan is not None and isinstance(item, Event) and len(self.frames) >= plan.events:
+                await self._reading.wait()
+                frame = self._take(item)
+                if frame is None:
+                    continue
+                if plan is not None and plan.is_last(frame, len(self.frames)):
                     cut_at = item.end
                     break
+                if len(self.frames) == self._pacing.pause_after:
+                    self.pause()
 
-    def _take(self, item: Event | CommentLine) -> None:
+    def _take(self, item: Event | CommentLine) -> Frame | None:
         now = self._recorder.now()
         if isinstance(item, CommentLine):
             comment = Comment(at=now, connection=self.connection, text=item.text)
             self.comments.append(comment)
             self._recorder.record(comment, self.experiment)
-            return
+            return None
         payload: Json = None
         if item.data:
             with contextlib.suppress(ValueError, RecursionError):
@@ -293,3 +317,4 @@ class View:
         self.frames.append(frame)
         self._recorder.record(frame, self.experiment)
         self._changed.set()
+        return frame

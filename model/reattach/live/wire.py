@@ -352,6 +352,8 @@ class _Channel:
             raise ConnectionLostError(f"the connection broke while sending: {_reason(error)}") from error
 
     async def _receive_raw(self, limit: int) -> bytes:
+        # sock_recv does not yield while there are bytes to take; a fast sender must not keep everyone else waiting.
+        await asyncio.sleep(0)
         try:
             return await asyncio.get_running_loop().sock_recv(self._socket, limit)
         except OSError as error:

@@ -4,9 +4,9 @@ import asyncio
 
 from reattach.live.bench import Bench, volume
 from reattach.live.experiments.registry import Cost, Need, Parameters, experiment
-from reattach.live.experiments.slow_reader import RECEIVE_BUFFER
+from reattach.live.experiments.slow_reader import RECEIVE_BUFFER, STOPS
 from reattach.live.experiments.window import LONGEST_MS, MARGIN_MS
-from reattach.live.view import CutPlan
+from reattach.live.view import CutPlan, Pacing
 
 _STALL = [Need.SESSIONS, Need.NUMBERED, Need.STALL]
 
@@ -21,9 +21,8 @@ async def stalled_reader(bench: Bench, _: Parameters) -> None:
         return
     session = await bench.session()
     count, size = volume(bench.declaration)
-    call = await bench.call(session, count=count, size=size, receive_buffer=RECEIVE_BUFFER)
+    call = await bench.call(session, count=count, size=size, pacing=STOPS)
     await call.events(2)
-    call.post.pause()
     await asyncio.sleep((stall + MARGIN_MS) / 1000)
     call.post.resume()
     await bench.end(call.post)
@@ -38,9 +37,8 @@ async def overtaken_reader(bench: Bench, _: Parameters) -> None:
     assert held is not None
     session = await bench.session()
     count, size = volume(bench.declaration)
-    call = await bench.call(session, count=count, size=size, receive_buffer=RECEIVE_BUFFER)
+    call = await bench.call(session, count=count, size=size, pacing=STOPS)
     await call.events(2)
-    call.post.pause()
     other = await bench.call(session, count=held + 8)
     await other.answered()
     call.post.resume()
@@ -62,7 +60,9 @@ async def patient_reader(bench: Bench, _: Parameters) -> None:
     # A whole window must be read before its oldest event is T old, or age would rightly take it.
     delay = max(min(stall, age // (2 * held)) // 4, 1)
     size = max(buffer // 8, 2 * RECEIVE_BUFFER)
-    call = await bench.call(session, count=2 * held + 4, size=size, receive_buffer=RECEIVE_BUFFER, read_delay_ms=delay)
+    call = await bench.call(
+        session, count=2 * held + 4, size=size, pacing=Pacing(read_delay_ms=delay, receive_buffer=RECEIVE_BUFFER)
+    )
     await call.answered()
     await call.follow()
 

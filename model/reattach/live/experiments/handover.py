@@ -30,8 +30,11 @@ def _trial(rng: random.Random) -> Parameters:
             "events": rng.randrange(1, 16),
             "inside": rng.choice((0, 0, rng.randrange(1, 60))),
             "how": rng.choice(("reset", "close")),
+            # A resumption is cut at its first event without a message, if it has one, every other time: such an event
+            # moves the cursor, and must not move it past what was not delivered.
+            "bare": hop > 0 and rng.random() < 0.5,
         }
-        for _ in range(rng.randrange(2, CUTS + 1))
+        for hop in range(rng.randrange(3, CUTS + 1))
     ]
     return {"count": EVENTS, "interval_ms": INTERVAL_MS, "cuts": cuts}
 
@@ -79,4 +82,7 @@ def _cut_plan(value: Json) -> CutPlan:
     how = value.get("how")
     if how not in ("reset", "close"):
         raise TypeError(f"parameter cuts: how is reset or close, not {how!r}")
-    return CutPlan(integer(value, "events"), integer(value, "inside"), Cut(how))
+    bare = value.get("bare")
+    if not isinstance(bare, bool):
+        raise TypeError(f"parameter cuts: bare is true or false, not {bare!r}")
+    return CutPlan(integer(value, "events"), integer(value, "inside"), Cut(how), bare)
