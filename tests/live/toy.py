@@ -1,7 +1,7 @@
 """A small MCP server with faults to choose from; what it does is meant to be readable, not fast.
 
-It keeps every stream in a list, refuses every cursor it does not know with 400, takes a stream over on resumption and
-ends it after the response. Each fault changes one thing.
+It keeps every stream in a list, refuses every cursor it does not know with 400, takes a stream over on resumption,
+says so in a comment, and ends it after the response. Each fault changes one thing.
 """
 
 import asyncio
@@ -247,6 +247,8 @@ class Toy:
         gone = asyncio.ensure_future(_gone(writer))
         try:
             writer.write(STREAM_HEAD)
+            if resumed:
+                writer.write(chunk(b": resumed\n\n"))
             if resumed and self.fault == "all-streams":
                 others = [other for other in session.streams.values() if other is not stream]
                 writer.write(b"".join(self.block(event) for other in others for event in other.events))
