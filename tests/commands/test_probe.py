@@ -23,7 +23,8 @@ from reattach.io.trace import read_trace
 ROOT = Path(__file__).parents[2]
 BOUND = 90
 SECRET = "hunter22hunter22"
-TOY = "from tests.live.toy import main; main()"
+TOY = f"from tests.live.toy import main; main()  # started by the tests of process {os.getpid()}"
+"""Other workers start the same server; the comment tells theirs from ours."""
 
 
 def toy_command(fault: str = "") -> str:
