@@ -5,8 +5,8 @@ A ``Space`` is a start and a relation of labelled steps. ``explore`` visits ever
 breadth first, the first violation it meets has a shortest trace, and so has the first sight of each witness.
 
 ``key`` is where reductions live: two states with the same key count as one, and the first one met stands for both.
-That is sound if they have the same successors up to the key and satisfy the same predicates; each space says why its key
-does, and the tests compare each reduced space with the unreduced one at bounds where both can be visited in full.
+That is sound if they have the same successors up to the key and satisfy the same predicates; each space says why its
+key does, and the tests compare each reduced space with the unreduced one at bounds where both can be visited in full.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -66,7 +66,7 @@ class Explored(Generic[S, L]):
     """For each name of ``sometimes`` that was seen: a shortest trace to it."""
 
 
-class TooManyStates(Exception):
+class SpaceTooLargeError(Exception):
     """The space is larger than the limit, so nothing is known about all of it."""
 
 
@@ -82,7 +82,7 @@ def explore(
 
     ``always`` holds of every state, ``each`` of every step; the first that does not ends the exploration. ``sometimes``
     names steps that are to be seen at least once; with ``until_seen`` the exploration ends when all were.
-    Raises TooManyStates beyond ``limit`` states.
+    Raises SpaceTooLargeError beyond ``limit`` states.
     """
     states_hold, steps_hold = tuple(always), tuple(each)
     wanted = dict(sometimes or {})
@@ -110,6 +110,7 @@ def explore(
     while layer:
         following: list[tuple[int, S]] = []
         for number, before in layer:
+            known = space.key(before)
             for label, after in space.steps(before):
                 for name in [name for name, seen in wanted.items() if seen(before, label, after)]:
                     witnesses[name] = trace_to(number, label, after)
@@ -121,8 +122,10 @@ def explore(
                         return ended(Counterexample(step_holds.__name__, trace_to(number, label, after)))
                 if after is before:
                     continue
-                transitions += 1
                 key = space.key(after)
+                if key == known:
+                    continue
+                transitions += 1
                 if key in visited:
                     continue
                 visited.add(key)
@@ -130,7 +133,7 @@ def explore(
                     if not holds(after):
                         return ended(Counterexample(holds.__name__, trace_to(number, label, after)))
                 if len(visited) > limit:
-                    raise TooManyStates(f"more than {limit} states")
+                    raise SpaceTooLargeError(f"more than {limit} states")
                 origins.append((number, label))
                 following.append((len(origins) - 1, after))
         layer = following

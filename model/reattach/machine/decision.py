@@ -71,7 +71,7 @@ class Reattach:
 
 @frozen
 class Replay:
-    """Everything of ``stream`` after ``position``, its mark, duplicates included; correct only with dedup (MOD-3)."""
+    """Everything of ``stream`` after ``position``, its birth, duplicates included; correct only with dedup (MOD-3)."""
 
     stream: int
     position: int
@@ -127,11 +127,12 @@ def decide_cursor(session: Session, cursor: Cursor) -> Decision:
     if cursor.tag != session.tag:
         return Refuse(Reason.CURSOR_FOREIGN)  # CUR-3
     stream = find_stream(session, cursor.stream)
-    if stream.number == 0:
-        return Refuse(Reason.CURSOR_OUT_OF_WINDOW)  # CUR-4: no such stream, or forgotten
+    if stream.number == 0 or session.mode is Mode.REFUSE:
+        return Refuse(Reason.CURSOR_OUT_OF_WINDOW)  # CUR-4: no such stream, or forgotten; MOD-2: nothing can be resumed
     mark = mark_of(session, stream)
     if session.mode is Mode.REPLAY:
-        return Replay(stream.number, mark)  # MOD-3: the seq is not to be relied on
+        # The seq is not to be relied on, so only the whole stream surely holds what the client lacks (MOD-3).
+        return Replay(stream.number, mark) if mark == stream.first else Refuse(Reason.CURSOR_OUT_OF_WINDOW)
     if cursor.seq > stream.last:
         return Refuse(Reason.CURSOR_AHEAD, stream.number, mark, stream.last)  # CUR-5
     if cursor.seq < mark:

@@ -1,23 +1,29 @@
 """What is always true, in English names.
 
 Each predicate is plain Python over a state, so the random tests, the explorer and the proofs check the same function.
-``SESSION`` holds after every step of a session, ``SYSTEM`` after every action anywhere. The end-to-end statement is the
-last two of ``SYSTEM``, and ``nothing_is_owed`` once the system has come to rest.
+``SESSION`` holds after every step of a session, ``SYSTEM`` after every action anywhere, ``AT_REST`` once the system has
+come to rest. The end-to-end statement is ``each_event_is_applied_at_most_once`` with
+``what_is_not_applied_is_owed_or_told``, and at rest ``nothing_is_owed``.
 """
 
 from collections.abc import Callable
 from itertools import pairwise
 
 from reattach.machine.client import Client, News, Told, find_by_handle
-from reattach.machine.cursor import Presence
+from reattach.machine.cursor import Cursor, Presence
+from reattach.machine.decision import Decision, Reason, Reattach, Refuse, Replay, decide_cursor
+from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
     Session,
     StreamKind,
+    absence_deadline,
     find_stream,
+    find_viewed,
     holds_nothing,
     is_behind,
     is_forgotten,
+    is_occupied,
     is_open,
     is_viewed,
     mark_of,
@@ -105,6 +111,11 @@ def no_view_outlives_its_stall_budget(policy: Policy, session: Session) -> bool:
     return all(not is_behind(stream) or session.now < stall_deadline(policy, stream) for stream in session.streams)
 
 
+def no_session_outlives_its_absence_budget(policy: Policy, session: Session) -> bool:
+    """A session of which nothing is open has had a sign of its client within the budget (IDL-4)."""
+    return not session.alive or is_occupied(session) or session.now < absence_deadline(policy, session)
+
+
 def there_is_one_standalone_stream_to_push_to(policy: Policy, session: Session) -> bool:
     """While the session lives, exactly one standalone stream is unfinished, the named one."""
     unfinished = [
@@ -130,19 +141,76 @@ SESSION: tuple[SessionInvariant, ...] = (
     records_are_bounded,
     finished_streams_are_forgotten,
     no_view_outlives_its_stall_budget,
+    no_session_outlives_its_absence_budget,
     there_is_one_standalone_stream_to_push_to,
     a_terminated_session_holds_nothing,
 )
+
+Sent = tuple[tuple[int, int], ...]
+"""Ghost: (stream, seq) of every birth and every event of a session, held or not."""
+
+
+def a_cursor_is_granted_iff_lossless(session: Session, sent: Sent) -> bool:
+    """Every cursor gets the answer that the whole history asks for, boundaries and nonsense included (CUR-3 to CUR-8).
+
+    Said without the mark: for a cursor that the stream really sent, what matters is whether every event of the stream
+    after it is still held.
+    """
+    foreign = Cursor(Presence.PRESENT, f"{session.tag}'", 1, 1)
+    return _reason(decide_cursor(session, foreign)) is Reason.CURSOR_FOREIGN and all(
+        _is_right(session, sent, Cursor(Presence.PRESENT, session.tag, stream, seq))
+        for stream in range(1, session.opened + 2)
+        for seq in range(session.window.next + 1)
+    )
+
+
+def _is_right(session: Session, sent: Sent, cursor: Cursor) -> bool:
+    decision = decide_cursor(session, cursor)
+    if find_stream(session, cursor.stream).number == 0 or session.mode is Mode.REFUSE:
+        return _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
+    held = {entry.seq for entry in session.window.held if entry.stream == cursor.stream}
+    seqs = [seq for stream, seq in sent if stream == cursor.stream]
+    birth, newest, lost = min(seqs), max(seqs), max(seq for seq in seqs if seq not in held)
+    if session.mode is Mode.REPLAY:  # of the whole stream or not at all
+        whole = lost == birth
+        return decision == Replay(cursor.stream, birth) if whole else _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
+    if cursor.seq > newest:
+        return _reason(decision) is Reason.CURSOR_AHEAD
+    if cursor.seq < lost:
+        return _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
+    if cursor.seq in seqs:
+        return decision == Reattach(cursor.stream, cursor.seq)
+    return _reason(decision) is Reason.CURSOR_MISMATCH
+
+
+def _reason(decision: Decision) -> Reason | None:
+    return decision.reason if isinstance(decision, Refuse) else None
+
 
 # Of the system
 
 
 def every_session_is_sound(system: System) -> bool:
-    """Each living session satisfies every session invariant, and there are no more of them than allowed (WIN-3)."""
+    """Each session is alive and satisfies every session invariant; there are no more of them than allowed (WIN-3)."""
     policy = system.server.policy
     return len(system.server.sessions) <= policy.sessions and all(
-        holds(policy, session) for session in system.server.sessions.values() for holds in SESSION
+        session.alive and all(holds(policy, session) for holds in SESSION)
+        for session in system.server.sessions.values()
     )
+
+
+def resumption_is_granted_iff_lossless(system: System) -> bool:
+    """In every session, for every cursor (CUR-7)."""
+    return all(
+        a_cursor_is_granted_iff_lossless(session, sent_in(system, name))
+        for name, session in system.server.sessions.items()
+    )
+
+
+def sent_in(system: System, name: str) -> Sent:
+    """Every birth that is still known and every event of one session."""
+    births = tuple((stream.number, stream.first) for stream in system.server.sessions[name].streams)
+    return births + tuple((event.stream, event.seq) for event in system.history if event.session == name)
 
 
 def seqs_name_one_event(system: System) -> bool:
@@ -209,16 +277,42 @@ def what_is_not_applied_is_owed_or_told(system: System) -> bool:
     )
 
 
+def an_answered_call_is_over(system: System) -> bool:
+    """A stream whose response was applied is neither followed any longer nor reported as lost (CLI-10)."""
+    return not any(
+        find_by_handle(system.clients[applied.client], applied.handle)
+        or Told(News.OUTCOME_UNKNOWN, applied.handle) in system.clients[applied.client].told
+        for applied in system.applications
+        for event in system.history
+        if event.final and _names(applied, event)
+    )
+
+
+def a_call_reaches_the_server_at_most_once(system: System) -> bool:
+    """A client sends a call once, whatever becomes of it (CLI-12)."""
+    opened = [(origin.client, origin.handle) for origin in system.origins]
+    return len(opened) == len(set(opened))
+
+
+def attempts_are_bounded(system: System) -> bool:
+    """No stream is resumed more often without progress than its client allows (CLI-11)."""
+    return all(stream.attempts <= client.attempts_limit for client in system.clients for stream in client.streams)
+
+
 SystemInvariant = Callable[[System], bool]
 
 SYSTEM: tuple[SystemInvariant, ...] = (
     every_session_is_sound,
+    resumption_is_granted_iff_lossless,
     seqs_name_one_event,
     events_are_applied_in_order,
     events_are_applied_where_they_belong,
     a_cursor_has_no_hole_before_it,
     each_event_is_applied_at_most_once,
     what_is_not_applied_is_owed_or_told,
+    an_answered_call_is_over,
+    a_call_reaches_the_server_at_most_once,
+    attempts_are_bounded,
 )
 
 
@@ -233,6 +327,19 @@ def nothing_is_owed(system: System) -> bool:
         for event in system.history
         for origin in _origins(system, event)
     )
+
+
+def what_is_followed_can_still_come(system: System) -> bool:
+    """At rest a client waits only on the view of an unfinished stream: what is emitted next will reach it (DEL-8)."""
+    return all(
+        client.session in system.server.sessions
+        and not find_viewed(system.server.sessions[client.session], stream.connection).finished
+        for client in system.clients
+        for stream in client.streams
+    )
+
+
+AT_REST: tuple[SystemInvariant, ...] = (nothing_is_owed, what_is_followed_can_still_come)
 
 
 def _events(system: System, session: str, stream: int) -> tuple[Emission, ...]:

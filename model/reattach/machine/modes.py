@@ -31,9 +31,9 @@ class Deployment:
     ids_stable: bool = True
     """An id, sent again, carries the same message (EVT-4)."""
     dedup_memory: int = 0
-    """Events that each client remembers having applied."""
+    """How far back, in seqs of the session, each client recognises an event of the stream that it has applied."""
     longest_replay: int = 0
-    """The most events that a replay repeats."""
+    """How far back, in seqs of the session, a replay may begin; those of other streams in between count too."""
     tag_unguessable: bool = True
     """Nobody can make up another's cursor."""
 

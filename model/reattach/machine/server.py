@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from attrs import evolve, field, frozen
 
-from reattach.machine.cursor import Cursor
-from reattach.machine.decision import Decision, Reason, Refuse, Replay, decide_cursor
+from reattach.machine.cursor import Cursor, Presence
+from reattach.machine.decision import Decision, Reason, Refuse, decide_cursor
 from reattach.machine.modes import Deployment, Mode, mode_of
 from reattach.machine.policy import Policy
 from reattach.machine.session import Session
@@ -72,9 +72,8 @@ def locate(server: Server, now: int, name: str, principal: str) -> Refuse | Sess
 
 def decide(server: Server, now: int, name: str, principal: str, cursor: Cursor) -> Decision:
     """The decision on a resumption request that was admitted: exactly one, always the same one (MOD-1)."""
-    mode = mode_of(server.deployment)
-    if name == "" and server.deployment.client_stateless and mode is Mode.REPLAY:
-        return Replay(cursor.stream, 0)  # MOD-3: the cursor is a bearer token
+    if name == "" and cursor.presence is Presence.PRESENT:
+        name = _bearer(server, cursor.tag)
     located = locate(server, now, name, principal)
     return located if isinstance(located, Refuse) else decide_cursor(located, cursor)
 
@@ -89,6 +88,15 @@ def take(server: Server, now: int, name: str, given: Input) -> ServerStep:
         return ServerStep(_with(server, name, taken.session), taken.result, taken.endings)
     sessions = {other: session for other, session in server.sessions.items() if other != name}
     return ServerStep(evolve(server, sessions=sessions), taken.result, taken.endings)
+
+
+def _bearer(server: Server, tag: str) -> str:
+    """The session that a cursor alone names: for a stateless client it is a bearer token (MOD-3)."""
+    if server.deployment.client_stateless and mode_of(server.deployment) is Mode.REPLAY:
+        for name, session in server.sessions.items():
+            if session.tag == tag:
+                return name
+    return ""
 
 
 def _with(server: Server, name: str, session: Session) -> Server:

@@ -92,7 +92,7 @@ class Session:
     standalone: int
     """The number of the stream that receives what belongs to no request."""
     listened: bool
-    """Whether any plain GET was ever attached; until then early pushes wait for the first."""
+    """Whether its first standalone stream ever had a view; until then early pushes wait for the first plain GET."""
     mode: Mode = Mode.REATTACH
     """What resuming means here (MOD-2, MOD-3)."""
     requests: int = 0

@@ -20,7 +20,7 @@ from reattach.machine.cursor import Cursor, Presence
 from reattach.machine.decision import Refuse
 from reattach.machine.network import Exchange, Item, Nothing, Verb
 from reattach.machine.server import Server
-from reattach.machine.session import Greeting, StreamKind, is_viewed
+from reattach.machine.session import Greeting, StreamKind, find_stream, is_viewed
 
 
 @frozen
@@ -251,15 +251,15 @@ def perform(system: System, action: Action) -> System:
         case Cut(connection):
             for exchange in _exchanges(system, connection):
                 return _with_exchange(system, network.cut(exchange))
-        case Emit(name, stream, final):
-            return _emit(system, name, stream, final)
+        case Emit(name, number, final) if not final or _is_call(system, name, number):
+            return _emit(system, name, number, final)
         case Cancel(name, stream):
             return _serve(system, name, transition.Finish(stream))[0]
         case Write(name, connection):
             return _write(system, name, connection)
         case Accept(name, connection):
             return _serve(system, name, transition.Accepted(connection))[0]
-        case Disconnect(name, connection):
+        case Disconnect(name, connection) if _is_dead(system, connection):
             return _serve(system, name, transition.Disconnect(connection))[0]
         case Terminate(name):
             return _serve(system, name, transition.Terminate())[0]
@@ -345,7 +345,7 @@ def _server_actions(system: System, bounds: Bounds) -> tuple[Action, ...]:
             if is_viewed(stream):
                 connection = stream.view.connection
                 actions.append(Accept(name, connection) if stream.view.outstanding else Write(name, connection))
-                if not any(exchange.reachable for exchange in _exchanges(system, connection)):
+                if _is_dead(system, connection):
                     actions.append(Disconnect(name, connection))
     return tuple(actions)
 
@@ -465,15 +465,25 @@ def _received(system: System, exchange: Exchange, item: Item) -> System:
     received = clients.receive(system.clients[exchange.client], exchange.connection, item)
     after = _with_client(system, exchange.client, received.client)
     if received.applied.presence is Presence.PRESENT:
-        applied = Application(
-            exchange.client, _handle(reading), received.applied.tag, received.applied.stream, received.applied.seq
-        )
+        # What was read, whatever its id made the client believe.
+        applied = Application(exchange.client, _handle(reading), exchange.session, exchange.stream, exchange.taken)
         after = evolve(after, applications=(*after.applications, applied))
     return after
 
 
 def _handle(reading: tuple[ClientStream, ...]) -> int:
     return reading[0].handle if reading else 0
+
+
+def _is_call(system: System, name: str, number: int) -> bool:
+    """Whether the stream answers a request, which alone can have a response."""
+    session = system.server.sessions.get(name)
+    return session is not None and find_stream(session, number).kind is StreamKind.REQUEST
+
+
+def _is_dead(system: System, connection: int) -> bool:
+    """Whether nothing of this connection reaches the client any more: it broke, or the client has closed it."""
+    return not any(exchange.reachable for exchange in _exchanges(system, connection))
 
 
 def _exchanges(system: System, connection: int) -> tuple[Exchange, ...]:

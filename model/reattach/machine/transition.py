@@ -260,7 +260,7 @@ def advance(policy: Policy, session: Session, now: int) -> Step:
     aged = evolve(session, now=now, window=window.trimmed(window.first_since(now - policy.window_ms)))
     awake, endings = _end_stalled(policy, aged)
     if not is_occupied(awake) and now >= absence_deadline(policy, awake):
-        return Step(_terminated(awake), Done(), endings)
+        return Step(_terminated(evolve(awake, now=absence_deadline(policy, awake))), Done(), endings)
     return Step(_without_forgotten(awake), Done(), endings)
 
 
@@ -319,8 +319,7 @@ def _listen(policy: Policy, session: Session, connection: int) -> Step:
     current = find_stream(session, session.standalone)
     if not session.listened:
         # Early pushes are not lost, as far as the window reaches.
-        listened = evolve(session, listened=True)
-        return _attached(listened, current, connection, mark_of(session, current), Greeting.PRIMING)
+        return _attached(session, current, connection, mark_of(session, current), Greeting.PRIMING)
     if is_viewed(current) and count_open(session) >= policy.open_streams:
         return Step(session, Refuse(Reason.STREAMS_EXHAUSTED))  # WIN-3: the stream before stays open while it is read
     # Two listeners never evict each other: the stream before is finished, and its reader gets what it is owed.
@@ -342,7 +341,9 @@ def _attached(session: Session, stream: Stream, connection: int, position: int, 
     """Give the stream a view that starts strictly after ``position``. An old view gets nothing more (ATT-2)."""
     view = View(connection, position, greeting, outstanding=False, since=session.now, reads=0, wrote=session.now)
     ended = (_ending(stream, Cause.TAKEN_OVER),) if is_viewed(stream) else ()
-    return Step(with_stream(session, evolve(stream, view=view)), Opened(stream.number, position), ended)
+    # However it was reached: what this view is given, no later fresh view is given again (CUR-1).
+    heard = evolve(session, listened=session.listened or stream.number == session.standalone)
+    return Step(with_stream(heard, evolve(stream, view=view)), Opened(stream.number, position), ended)
 
 
 def _emit(policy: Policy, session: Session, number: int, size: int, message: object) -> Step:

@@ -1,0 +1,106 @@
+"""What Hypothesis draws: valid policies drawn small, inputs, and sessions that inputs can reach."""
+
+from attrs import frozen
+from hypothesis import strategies as st
+
+from reattach.machine.cursor import ABSENT, MALFORMED, Cursor, Presence
+from reattach.machine.modes import Mode
+from reattach.machine.policy import Policy, is_valid
+from reattach.machine.session import Session
+from reattach.machine.transition import (
+    Accepted,
+    Arrive,
+    Depart,
+    Disconnect,
+    Emit,
+    Finish,
+    Input,
+    OpenStream,
+    Resume,
+    Terminate,
+    Tick,
+    Write,
+    open_session,
+    step,
+)
+
+TAG = "T"
+
+policies = st.builds(
+    Policy,
+    window_events=st.integers(2, 5),
+    window_ms=st.integers(5, 12),
+    window_bytes=st.integers(1, 6),
+    stall_ms=st.integers(1, 4),
+    stall_reads=st.integers(1, 3),
+    absence_ms=st.integers(1, 9),
+    open_streams=st.integers(2, 4),
+    sessions=st.integers(1, 3),
+    heartbeat_ms=st.integers(1, 6),
+    retry_ms=st.just(0),
+).filter(is_valid)
+"""Small enough that each limit and budget is reached by a few inputs."""
+
+
+@frozen
+class Fresh:
+    """An input that takes the next free connection: a call, or a resumption with this cursor."""
+
+    cursor: Cursor | None
+
+
+cursors = st.one_of(
+    st.just(ABSENT),
+    st.just(MALFORMED),
+    st.builds(
+        Cursor,
+        st.just(Presence.PRESENT),
+        st.sampled_from([TAG, TAG, TAG, TAG, "U"]),
+        st.integers(0, 5),
+        st.integers(0, 20),
+    ),
+)
+connections = st.integers(0, 6)
+streams = st.integers(0, 5)
+
+moments = st.one_of(st.just(0), st.just(0), st.integers(-2, 3), st.integers(0, 15))
+"""By how much the next input's time differs from the last one's; clocks may disagree a little."""
+
+given_inputs = st.one_of(
+    st.sampled_from([Tick(), Arrive(), Depart()]),
+    st.builds(Fresh, st.one_of(st.none(), cursors)),
+    st.builds(Emit, streams, st.integers(0, 7), st.just("message")),
+    st.builds(Emit, streams, st.integers(0, 2), st.just("message")),
+    st.builds(Write, connections),
+    st.builds(Write, connections),
+    st.builds(Accepted, connections),
+    st.builds(Disconnect, connections),
+    st.builds(Finish, streams),
+)
+"""All but termination, which ends every play."""
+
+Script = list[tuple[int, "Fresh | Input"]]
+
+scripts = st.lists(st.tuples(moments, given_inputs), max_size=30)
+
+
+def as_input(given: "Fresh | Input", connection: int) -> Input:
+    """The input itself, on this connection if it needs a fresh one."""
+    if not isinstance(given, Fresh):
+        return given
+    return OpenStream(connection) if given.cursor is None else Resume(connection, given.cursor)
+
+
+@st.composite
+def reached(draw: st.DrawFn, with_end: bool = True) -> tuple[Policy, Session]:
+    """A policy, and a session that a script of inputs leads to under it."""
+    policy = draw(policies)
+    mode = draw(st.sampled_from([Mode.REATTACH, Mode.REATTACH, Mode.REPLAY, Mode.REFUSE]))
+    session, now = open_session(TAG, "", 0, mode), 0
+    script: Script = draw(scripts)
+    if with_end and draw(st.integers(0, 9)) == 0:
+        script = [*script, (0, Terminate())]
+    for connection, (later, given) in enumerate(script, 1):
+        now = max(0, now + later)
+        session = step(policy, session, now, as_input(given, connection)).session
+    return policy, session
