@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache, partial
 
-import z3
 from attrs import evolve, field, frozen
 
 from reattach.machine import inductive, network
@@ -30,12 +29,14 @@ from reattach.machine.session import Greeting, Session, Stream, StreamKind, View
 from reattach.machine.system import Action, Emission, Origin, System, perform
 from reattach.machine.window import Entry
 from reattach_proofs import shapes
-from reattach_proofs.executor import SymbolicBool, SymbolicInt, current, merged, truth_of
-from reattach_proofs.history import History, SymbolicWindow
+from reattach_proofs.executor import merged
+from reattach_proofs.history import History
 from reattach_proofs.invariant import ANY, arbitrary
 from reattach_proofs.obligations import Obligation, Outcome, Stated
 from reattach_proofs.promises import Theorem
 from reattach_proofs.shapes import OTHER, SUBJECT, Attachment, Shape, StreamShape
+from reattach_proofs.symbolic import current, executing, integer, term_of, truth_of, truth_value
+from reattach_proofs.terms import Function, Sort, Term, disjunction, number, substitute
 
 END_TO_END = Theorem(
     "end-to-end",
@@ -49,7 +50,7 @@ CURRENT, OLDER, LATE, BYSTANDER, LISTENING = 21, 20, 19, 30, 31
 """Connections: the one the client reads, one that only the server may believe in, a resumption still on its way; one
 of another client in another session, and a plain GET on its way."""
 
-FINAL = z3.Function("final", z3.IntSort(), z3.BoolSort())
+FINAL = Function("final", Sort.TRUTH)
 """Ghost: whether an event is the response to its stream's request."""
 
 
@@ -504,12 +505,12 @@ def _is_emitted(before: Knowledge, after: System) -> bool:
 
 def _truth(question: Callable[[], bool]) -> bool:
     """The answer, asked once."""
-    return SymbolicBool(merged(question))  # type: ignore[return-value]
+    return truth_value(merged(question))
 
 
 def _applied(before: Knowledge, after: System) -> bool:
     now = [one.seq == before.any.seq for one in after.applications]
-    return SymbolicBool(z3.Or(truth_of(before.applied), *(truth_of(one) for one in now)))  # type: ignore[return-value]
+    return truth_value(disjunction([truth_of(before.applied), *map(truth_of, now)]))
 
 
 def _finals_of(before: System, after: System) -> tuple[Emission, ...]:
@@ -522,7 +523,7 @@ def _is_final(fresh: tuple[Emission, ...], seq: int) -> bool:
     for event in fresh:
         if event.seq == seq:
             return event.final
-    return SymbolicBool(FINAL(seq.term))  # type: ignore[return-value, attr-defined]
+    return truth_value(FINAL(term_of(seq)))
 
 
 def _session_shape(shape: SystemShape) -> Shape:
@@ -547,29 +548,31 @@ def _arbitrary(shape: SystemShape) -> tuple[Knowledge, History]:
     for formula in _agreed(shape):
         current().assume(formula)
     response = _response_is_last(shape)
-    history.assume_of_each(lambda seq: z3.substitute(response, (ANY, seq)))
+    history.assume_of_each(lambda seq: substitute(response, {ANY: seq}))
     following = evolve(known.system, history=_next_events(session, history))
     return evolve(known, system=following), history
 
 
 @cache
-def _response_is_last(shape: SystemShape) -> z3.BoolRef:
+def _response_is_last(shape: SystemShape) -> Term:
     """``a_response_is_the_last_event``, which is true of each event, said of ANY."""
-    history = History()
-    known = _knowledge(shape, shapes.session(_session_shape(shape), history), history)
-    return merged(partial(a_response_is_the_last_event, known))
+    with executing(None):
+        history = History(universals=[])
+        known = _knowledge(shape, shapes.session(_session_shape(shape), history), history)
+        return merged(partial(a_response_is_the_last_event, known))
 
 
 @cache
-def _agreed(shape: SystemShape) -> tuple[z3.BoolRef, ...]:
+def _agreed(shape: SystemShape) -> tuple[Term, ...]:
     """The agreement on a shape, from running its predicates once."""
-    history = History()
-    known = _knowledge(shape, shapes.session(_session_shape(shape), history), history)
-    agreed = [merged(holds) for _, holds in agreement(known)]
-    if _has_begun(shape):
-        session = known.system.server.sessions[NAME]
-        agreed.append(merged(lambda: _is_an_origin(session, known.system.origins[0], known.any)))
-    return tuple(z3.simplify(formula) for formula in agreed)
+    with executing(None):
+        history = History(universals=[])
+        known = _knowledge(shape, shapes.session(_session_shape(shape), history), history)
+        agreed = [merged(holds) for _, holds in agreement(known)]
+        if _has_begun(shape):
+            session = known.system.server.sessions[NAME]
+            agreed.append(merged(lambda: _is_an_origin(session, known.system.origins[0], known.any)))
+        return tuple(agreed)
 
 
 def _knowledge(shape: SystemShape, session: Session, history: History) -> Knowledge:
@@ -597,7 +600,7 @@ def _knowledge(shape: SystemShape, session: Session, history: History) -> Knowle
         names=2,
         origins=(Origin(NAME, SUBJECT, 0, HANDLE, shapes.number("origin")),) if _has_begun(shape) else (),
     )
-    any = history.entry(SymbolicInt(ANY))
+    any = history.entry(integer(ANY))
     emitted = _truth(partial(inductive.is_emitted, session, any))
     return Knowledge(system, any, emitted, shapes.truth("applied"), partial(_is_final, ()))
 
@@ -664,10 +667,10 @@ def _next_events(session: Session, history: History) -> tuple[Emission, ...]:
     The history is in the order of seqs, so the first event in an interval is the successor of its lower end; what comes
     before is passed over, what comes after is not reached.
     """
-    low = SymbolicInt(z3.IntVal(1))
-    whole = SymbolicWindow(history, low, session.window.next, low, low)  # type: ignore[arg-type]
+    first = number(1)
+    whole = history.window(first, term_of(session.window.next), first, first)
     following = whole.successor(SUBJECT, shapes.number("taken"))
-    return (Emission(NAME, SUBJECT, following.seq, SymbolicBool(FINAL(following.seq.term))),)  # type: ignore[arg-type, attr-defined]
+    return (Emission(NAME, SUBJECT, following.seq, truth_value(FINAL(term_of(following.seq)))),)
 
 
 def _greeting(session: Session, greeting: Greeting) -> Session:

@@ -1,324 +1,333 @@
 """The executor: runs ordinary Python on symbolic integers and follows every path.
 
-``explore`` calls a function again and again. Inside, a ``SymbolicInt`` stands for an unbounded integer; each truth test
-of a ``SymbolicBool`` asks the solver which answers are possible here, takes one, and leaves the other for a later run,
-which repeats the same decisions up to that point and then takes the other. What comes back is one ``Path`` per way
-through the function: its condition, the facts it relied on, and its result. There is no second encoding of any rule.
+``paths`` calls a function again and again. Inside, integers are symbolic (see ``symbolic``); each truth test
+asks the solver which answers are possible here, takes one, and leaves the other for a later run,
+which repeats everything up to that point and then takes the other. What comes back is one ``Path`` per way through the
+function: its decisions, the facts it relied on, and its result. There is no second encoding of any rule.
 
-The world is closed. Whatever could make a symbolic value concrete in silence (hash, index, int, range, text, truth of a
-number) raises ``Unsupported``. That and the other signals derive from BaseException, so that no ``except Exception``
-in the code under proof can swallow them. If the solver does not know, that is an error, never an answer. If a repeated
-run meets another question than the run before it did, the code is not deterministic, and that is an error too.
+If the solver does not know, that is an error, never an answer. If a repeated run meets another question or fact than
+the run before it did, the code is not deterministic, and that is an error too; so is a run that does not end. All these
+derive from BaseException, so that no ``except Exception`` in the code under proof can swallow them.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, TypeAlias, TypeVar
 
-import z3
 from attrs import define, field, frozen
+
+from reattach_proofs.solver import Model, Solver
+from reattach_proofs.symbolic import Concrete, executing, running, truth_of
+from reattach_proofs.terms import FALSE, TRUE, Term, Unsupported, choice, conjunction, negation
 
 T = TypeVar("T")
 
-RLIMIT = 50_000_000
-"""Effort per solver call, in Z3's own resource units; deterministic, unlike a clock."""
-
-
-class Unsupported(BaseException):
-    """The code under proof did something to a symbolic value that has no symbolic meaning."""
-
-
-class Unknown(BaseException):
-    """The solver gave no answer within its effort."""
+LONGEST = 5_000
+"""The most decisions and facts of a run; one that has more will hardly end."""
 
 
 class Nondeterministic(BaseException):
-    """A repeated run asked something else than the run it repeats."""
+    """A repeated run did something else than the run it repeats."""
 
 
 class Dismissed(BaseException):
     """The run assumed something that cannot be; its path does not exist."""
 
 
-@frozen
+@frozen(eq=False)
 class Decision:
-    """One truth test: its condition as it was asked, the answer taken, and whether the other was possible too."""
+    """One truth test: its condition as it was asked, and the answer taken."""
 
-    asked: z3.BoolRef
+    asked: Term
     answer: bool
     forked: bool
+    """Whether both answers were possible, so that the other is taken by another path."""
+
+    def formula(self) -> Term:
+        """That it was answered so."""
+        return self.asked if self.answer else negation(self.asked)
+
+    def other(self) -> "Decision":
+        """The same test, answered otherwise."""
+        return Decision(self.asked, not self.answer, self.forked)
 
 
-@frozen
+Event: TypeAlias = Decision | Term
+"""What happens in a run: a decision, or a fact that is assumed."""
+
+
+@frozen(eq=False)
 class Path(Generic[T]):
     """One way through the function."""
 
-    condition: tuple[z3.BoolRef, ...]
-    """The answers to all its truth tests, as formulas."""
-    facts: tuple[z3.BoolRef, ...]
-    """What was assumed along the way: instances of the contracts of what stands in for unbounded data."""
+    trace: tuple[Event, ...]
+    """Its decisions and facts, in order; a fact is an instance of a contract of what stands in for unbounded data."""
     result: T
+    repeated: int = 0
+    """How much of the trace it has in common with a path before it."""
+    notes: tuple[object, ...] = ()
+    """What the run noted about itself."""
 
-    def formula(self) -> z3.BoolRef:
+    def formula(self) -> Term:
         """That this path is taken."""
-        return conjunction((*self.condition, *self.facts))
+        return conjunction(map(formula_of, self.trace))
 
 
-@define
+@frozen(eq=False)
+class DeadEnd:
+    """A beginning that leads nowhere: its facts and decisions exclude each other."""
+
+    trace: tuple[Event, ...]
+    repeated: int
+
+
+@frozen(eq=False)
+class _Fork:
+    """Where a run left an answer to a later run."""
+
+    at: int
+    decision: Decision
+    depth: int
+    model: Model
+
+
+@define(eq=False)
 class Run:
-    """The execution under way: the decisions to repeat, those taken, the facts, and the solver that holds them all."""
+    """The execution under way: what it has to repeat, what happened, and the solver that holds it all."""
 
-    solver: z3.Solver | None
-    """None: no question is asked, both answers are followed."""
-    repeat: tuple[Decision, ...] = ()
-    taken: list[Decision] = field(factory=list)
-    facts: list[z3.BoolRef] = field(factory=list)
-    checks: int = 0
+    solver: Solver
+    repeat: tuple[Event, ...]
+    depth: int
+    """Scopes that are open on the solver."""
+    model: Model | None
+    """Values under which this point is reached, if any are known."""
+    trace: list[Event] = field(factory=list)
+    forks: list[_Fork] = field(factory=list)
+    answers: dict[Term, bool] = field(factory=dict)
+    notes: list[object] = field(factory=list)
 
-    def decide(self, asked: z3.BoolRef) -> bool:
+    def decide(self, asked: Term) -> bool:
         """Answer one truth test."""
-        at = len(self.taken)
+        if asked in self.answers:
+            return self.answers[asked]
+        at = len(self.trace)
         if at < len(self.repeat):
-            decision = self.repeat[at]
-            if not decision.asked.eq(asked):
-                raise Nondeterministic(f"test {at} was {decision.asked}, now {asked}")
-        elif self.solver is None:
-            decision = Decision(asked, answer=True, forked=True)
+            event = self.repeat[at]
+            if not isinstance(event, Decision) or event.asked is not asked:
+                raise Nondeterministic(f"event {at} was {event!r}, now the question {asked!r}")
         else:
-            yes, no = self.possible(asked), self.possible(z3.Not(asked))
-            if not yes and not no:
+            event = self._decided(asked)
+        _check_length(self.trace)
+        self.trace.append(event)
+        self.answers[asked], self.answers[negation(asked)] = event.answer, not event.answer
+        return event.answer
+
+    def _decided(self, asked: Term) -> Decision:
+        here = self.reached()
+        answer = here.satisfies(asked)
+        there = self._model_of(negation(asked) if answer else asked)
+        if there is None:
+            decision = Decision(asked, answer, forked=False)
+        else:
+            yes, no = (here, there) if answer else (there, here)
+            decision = Decision(asked, True, forked=True)
+            self.forks.append(_Fork(len(self.trace), decision, self.depth, no))
+            self.model = yes
+            self.solver.push()
+            self.depth += 1
+        self.solver.add(decision.formula())
+        return decision
+
+    def reached(self) -> Model:
+        """Values under which this point is reached. Raises Dismissed if there are none."""
+        if self.model is None:
+            self.model = self._model_of()
+            if self.model is None:
                 raise Dismissed
-            decision = Decision(asked, answer=yes, forked=yes and no)
+        return self.model
+
+    def assume(self, fact: Term) -> None:
+        """Rely on an instance of a contract."""
+        if fact is TRUE or self.answers.get(fact, False):
+            return
+        at = len(self.trace)
+        _check_length(self.trace)
+        self.trace.append(fact)
+        self.answers[fact], self.answers[negation(fact)] = True, False
+        if at < len(self.repeat):
+            if self.repeat[at] is not fact:
+                raise Nondeterministic(f"event {at} was {self.repeat[at]!r}, now the fact {fact!r}")
+            return
+        self.solver.add(fact)
+        if self.model is not None and not self.model.satisfies(fact):
+            self.model = None
+
+    def note(self, about: object) -> None:
+        """Keep something with the path."""
+        self.notes.append(about)
+
+    def _model_of(self, *conditions: Term) -> Model | None:
+        return self.solver.model() if self.solver.satisfiable(*conditions) else None
+
+
+def explore(function: Callable[[], T], *assumptions: Term) -> list[Path[T]]:
+    """Every path of ``function`` that is possible under the assumptions, in a fixed order."""
+    return list(paths(function, Solver(), *assumptions))
+
+
+def paths(
+    function: Callable[[], T], solver: Solver, *assumptions: Term, dead_ends: list[DeadEnd] | None = None
+) -> Iterator[Path[T]]:
+    """The same, one at a time; while a path is looked at, the solver holds all of it. Dead ends are added to the list.
+
+    The paths come depth first, so what the next has in common with the last stays on the solver.
+    """
+    solver.push()
+    depth = 0
+    try:
+        for assumption in assumptions:
+            solver.add(assumption)
+        pending: list[tuple[tuple[Event, ...], int, Model | None]] = [((), 0, None)]
+        while pending:
+            repeat, scope, model = pending.pop()
+            solver.pop(depth - scope)
+            depth = scope
+            if repeat:
+                solver.push()
+                depth += 1
+                solver.add(formula_of(repeat[-1]))
+            run = Run(solver, repeat, depth, model)
+            try:
+                ended = _ended(function, run)
+            finally:
+                depth = run.depth
+            for fork in run.forks:
+                pending.append(((*run.trace[: fork.at], fork.decision.other()), fork.depth, fork.model))
+            repeated = max(len(repeat) - 1, 0)
+            if ended:
+                yield Path(tuple(run.trace), ended[0], repeated, tuple(run.notes))
+            elif dead_ends is not None:
+                dead_ends.append(DeadEnd(tuple(run.trace), repeated))
+    finally:
+        solver.pop(depth + 1)
+
+
+def _ended(function: Callable[[], T], run: Run) -> tuple[T, ...]:
+    """The function's result, or nothing if its path does not exist."""
+    with executing(run):
+        try:
+            result = function()
+            run.reached()  # what was assumed last may rule the path out
+        except Dismissed:
+            return ()
+    if len(run.trace) < len(run.repeat):
+        raise Nondeterministic(f"event {len(run.trace)} was {run.repeat[len(run.trace)]!r}, now the run is over")
+    return (result,)
+
+
+def formula_of(event: Event) -> Term:
+    """That it happened."""
+    return event.formula() if isinstance(event, Decision) else event
+
+
+def _check_length(trace: Sequence[object]) -> None:
+    if len(trace) >= LONGEST:
+        raise Unsupported(f"a run with more than {LONGEST} decisions and facts")
+
+
+@define(eq=False)
+class _Merging:
+    """The execution of a predicate of which every answer is followed, and no solver asked."""
+
+    repeat: tuple[Decision, ...]
+    taken: list[Decision] = field(factory=list)
+    answers: dict[Term, bool] = field(factory=dict)
+    facts: list[Term] = field(factory=list)
+
+    def decide(self, asked: Term) -> bool:
+        if asked in self.answers:
+            return self.answers[asked]
+        at = len(self.taken)
+        decision = self.repeat[at] if at < len(self.repeat) else Decision(asked, True, forked=True)
+        if decision.asked is not asked:
+            raise Nondeterministic(f"test {at} was {decision.asked!r}, now {asked!r}")
+        _check_length(self.taken)
         self.taken.append(decision)
-        if self.solver is not None:
-            self.solver.add(_formula(decision))
+        self.answers[asked], self.answers[negation(asked)] = decision.answer, not decision.answer
         return decision.answer
 
-    def assume(self, fact: z3.BoolRef) -> None:
-        """Add an instance of a contract."""
+    def assume(self, fact: Term) -> None:
         self.facts.append(fact)
-        if self.solver is not None:
-            self.solver.add(fact)
 
-    def possible(self, condition: z3.BoolRef) -> bool:
-        """Whether the condition can hold here. Raises Unknown."""
-        self.checks += 1
-        return self.solver is None or satisfiable(self.solver, condition)
-
-    def entails(self, condition: z3.BoolRef) -> bool:
-        """Whether the condition must hold here. Raises Unknown."""
-        return not self.possible(z3.Not(condition))
+    def note(self, about: object) -> None:
+        raise Unsupported("a note inside of a predicate")
 
 
-_current: ContextVar[Run] = ContextVar("run")
-
-
-def current() -> Run:
-    """The execution under way; raises Unsupported outside of one."""
-    run = _current.get(None)
-    if run is None:
-        raise Unsupported("a symbolic value was tested outside of explore()")
-    return run
-
-
-def satisfiable(solver: z3.Solver, *conditions: z3.BoolRef) -> bool:
-    """Whether the conditions can hold together with what the solver holds. Raises Unknown."""
-    answer = solver.check(*conditions)
-    if answer == z3.unknown:
-        raise Unknown(solver.reason_unknown())
-    return bool(answer == z3.sat)
-
-
-def new_solver(*assumptions: z3.BoolRef) -> z3.Solver:
-    """A solver with a fixed seed and bounded effort, holding the assumptions."""
-    solver = z3.Solver()
-    solver.set("rlimit", RLIMIT)
-    solver.set("random_seed", 0)
-    solver.add(*assumptions)
-    return solver
-
-
-def explore(function: Callable[[], T], *assumptions: z3.BoolRef, solver: z3.Solver | None = None) -> list[Path[T]]:
-    """Every path of ``function`` that is possible under the assumptions, in a fixed order."""
-    return list(paths(function, *assumptions, solver=solver))
-
-
-def paths(function: Callable[[], T], *assumptions: z3.BoolRef, solver: z3.Solver | None = None) -> Iterator[Path[T]]:
-    """The same, one at a time."""
-    held = solver or new_solver()
-    pending: list[tuple[Decision, ...]] = [()]
-    while pending:
-        repeat = pending.pop()
-        held.push()
-        try:
-            held.add(*assumptions)
-            run = Run(held, repeat)
-            with _running(run):
-                try:
-                    result = function()
-                except Dismissed:
-                    continue
-                if not satisfiable(held):
-                    continue  # what was assumed last rules the path out
-            for at in range(len(run.taken) - 1, len(repeat) - 1, -1):
-                decision = run.taken[at]
-                if decision.forked:
-                    other = Decision(decision.asked, answer=False, forked=False)
-                    pending.append((*run.taken[:at], other))
-            yield Path(tuple(_formula(decision) for decision in run.taken), tuple(run.facts), result)
-        finally:
-            held.pop()
-
-
-@contextmanager
-def _running(run: Run) -> Iterator[None]:
-    token = _current.set(run)
-    try:
-        yield
-    finally:
-        _current.reset(token)
-
-
-def _formula(decision: Decision) -> z3.BoolRef:
-    return decision.asked if decision.answer else z3.Not(decision.asked)
-
-
-def conjunction(formulas: tuple[z3.BoolRef, ...]) -> z3.BoolRef:
-    """All of them; true if there is none."""
-    return z3.And(*formulas) if formulas else z3.BoolVal(True)
-
-
-def _refuse(what: str) -> Any:
-    def refused(self: object, *_: object) -> Any:
-        raise Unsupported(f"{what} of a symbolic value")
-
-    return refused
-
-
-class SymbolicBool:
-    """A truth value that is not known yet. Testing it takes a decision."""
-
-    __slots__ = ("term",)
-
-    def __init__(self, term: z3.BoolRef) -> None:
-        self.term = term
-
-    def __bool__(self) -> bool:
-        asked = z3.simplify(self.term)
-        return True if z3.is_true(asked) else False if z3.is_false(asked) else current().decide(asked)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self) == bool(other)
-
-    def __ne__(self, other: object) -> bool:
-        return bool(self) != bool(other)
-
-    __hash__ = _refuse("hash")
-    __index__ = _refuse("index")
-    __int__ = _refuse("int")
-    __str__ = _refuse("text")
-    __format__ = _refuse("text")
-
-    def __repr__(self) -> str:
-        return f"SymbolicBool({self.term})"
-
-
-class SymbolicInt:
-    """An integer that is not known yet: unbounded, and exact."""
-
-    __slots__ = ("term",)
-
-    def __init__(self, term: z3.ArithRef) -> None:
-        self.term = term
-
-    def __add__(self, other: object) -> "SymbolicInt":
-        return SymbolicInt(self.term + term_of(other))
-
-    __radd__ = __add__
-
-    def __sub__(self, other: object) -> "SymbolicInt":
-        return SymbolicInt(self.term - term_of(other))
-
-    def __rsub__(self, other: object) -> "SymbolicInt":
-        return SymbolicInt(term_of(other) - self.term)
-
-    def __lt__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term < term_of(other))
-
-    def __le__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term <= term_of(other))
-
-    def __gt__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term > term_of(other))
-
-    def __ge__(self, other: object) -> SymbolicBool:
-        return SymbolicBool(self.term >= term_of(other))
-
-    def __eq__(self, other: object) -> SymbolicBool:  # type: ignore[override]
-        return SymbolicBool(self.term == term_of(other))
-
-    def __ne__(self, other: object) -> SymbolicBool:  # type: ignore[override]
-        return SymbolicBool(self.term != term_of(other))
-
-    __hash__ = _refuse("hash")
-    __bool__ = _refuse("integer truth")
-    __index__ = _refuse("index")
-    __int__ = _refuse("int")
-    __mul__ = _refuse("product")
-    __rmul__ = _refuse("product")
-    __floordiv__ = _refuse("quotient")
-    __rfloordiv__ = _refuse("quotient")
-    __truediv__ = _refuse("quotient")
-    __mod__ = _refuse("remainder")
-    __rmod__ = _refuse("remainder")
-    __pow__ = _refuse("power")
-    __abs__ = _refuse("absolute value")
-    __neg__ = _refuse("negation")
-    __str__ = _refuse("text")
-    __format__ = _refuse("text")
-
-    def __repr__(self) -> str:
-        return f"SymbolicInt({self.term})"
-
-
-def term_of(value: object) -> z3.ArithRef:
-    """The solver's term of an integer, symbolic or not. Raises Unsupported for anything else."""
-    if isinstance(value, SymbolicInt):
-        return value.term
-    if isinstance(value, int) and not isinstance(value, bool):
-        return z3.IntVal(value)
-    raise Unsupported(f"arithmetic of a symbolic integer with {type(value).__name__}")
-
-
-def truth_of(value: object) -> z3.BoolRef:
-    """The formula of a truth value, symbolic or not. Raises Unsupported for anything else."""
-    if isinstance(value, SymbolicBool):
-        return value.term
-    if isinstance(value, bool):
-        return z3.BoolVal(value)
-    raise Unsupported(f"{type(value).__name__} is not a truth value")
-
-
-def merged(predicate: Callable[[], object]) -> z3.BoolRef:
-    """One formula that says that the predicate is true: the conditions of its true paths, or-ed together.
+def merged(predicate: Callable[[], object]) -> Term:
+    """One formula that says that the predicate is true: the tree of its truth tests, with its results at the leaves.
 
     The predicate's code is run for each combination of answers, possible or not, and no solver is asked; from then on
-    the formula stands for it. Contracts that it calls on are assumed in the run around it, if there is one.
+    the formula stands for it. Contracts that it calls on are assumed in the run around it, which must be one.
     """
-    around = _current.get(None)
-    ways: list[z3.BoolRef] = []
-    pending: list[tuple[Decision, ...]] = [()]
-    while pending:
-        repeat = pending.pop()
-        run = Run(None, repeat)
-        with _running(run):
+    around = running()
+    if isinstance(around, Concrete):
+        return truth_of(predicate())
+
+    def tree(repeat: tuple[Decision, ...]) -> Term:
+        run = _Merging(repeat)
+        with executing(run):
             result = truth_of(predicate())
-        for at in range(len(repeat), len(run.taken)):
-            pending.append((*run.taken[:at], Decision(run.taken[at].asked, answer=False, forked=False)))
         for fact in run.facts:
             if around is None:
                 raise Unsupported("a predicate called on a contract outside of a run")
             around.assume(fact)
-        ways.append(conjunction((*(_formula(decision) for decision in run.taken), result)))
-    return z3.Or(*ways)
+        for at in range(len(run.taken) - 1, len(repeat) - 1, -1):
+            decision = run.taken[at]
+            result = choice(decision.asked, result, tree((*run.taken[:at], decision.other())))
+        return result
+
+    return tree(())
+
+
+def missing(way: Path[T] | DeadEnd) -> Term:
+    """What would have to be possible for a path to be missing; the paths are exhaustive if it cannot be.
+
+    Of each test of which only one answer was followed: that the other one could be given, under what was decided and
+    assumed before it, not what came later. Of a dead end: that it can be reached. What a path has in common with one
+    before it was asked there.
+    """
+    found = TRUE if isinstance(way, DeadEnd) else FALSE
+    for at in range(len(way.trace) - 1, -1, -1):
+        event = way.trace[at]
+        found = conjunction((formula_of(event), found))
+        if at >= way.repeated and isinstance(event, Decision) and not event.forked:
+            found = choice(event.formula(), found, TRUE)
+    return found
+
+
+def is_tree(ways: Sequence[Path[T] | DeadEnd]) -> bool:
+    """Whether each two ways part at a test that they answer differently, and each fork has a way to either side.
+
+    So the ways exclude each other, and together with ``missing`` of each of them they are all there are.
+    """
+
+    def covers(group: list[tuple[Event, ...]], at: int) -> bool:
+        while all(at < len(trace) and trace[at] is group[0][at] for trace in group):
+            event = group[0][at]
+            if isinstance(event, Decision) and event.forked:
+                return False  # everything goes to one side
+            at += 1
+        if len(group) == 1:
+            return at == len(group[0])
+        sides: dict[bool, list[tuple[Event, ...]]] = {True: [], False: []}
+        for trace in group:
+            if at == len(trace):
+                return False  # it ends where others go on
+            event, first = trace[at], group[0][at]
+            if not (isinstance(event, Decision) and isinstance(first, Decision) and event.forked):
+                return False
+            if event.asked is not first.asked:
+                return False
+            sides[event.answer].append(trace)
+        return all(side and covers(side, at + 1) for side in sides.values())
+
+    return bool(ways) and covers([way.trace for way in ways], 0)

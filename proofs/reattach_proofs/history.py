@@ -11,24 +11,34 @@ at random for large ones.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-import z3
 from attrs import define, field, frozen
 
-from reattach.machine.window import Entry
-from reattach_proofs.executor import SymbolicInt, current, term_of
+from reattach.machine.window import Entry, Window
+from reattach_proofs.executor import Run
+from reattach_proofs.symbolic import Concrete, SymbolicInt, current, integer, running, term_of
+from reattach_proofs.terms import (
+    Function,
+    Term,
+    Unsupported,
+    choice,
+    conjunction,
+    disjunction,
+    evaluate,
+    implication,
+    integer_named,
+)
 
-Universal = Callable[[z3.ArithRef], z3.BoolRef]
-Pairwise = Callable[[z3.ArithRef, z3.ArithRef], z3.BoolRef]
+Universal = Callable[[Term], Term]
+Pairwise = Callable[[Term, Term], Term]
 
-OWNER = z3.Function("stream", z3.IntSort(), z3.IntSort())
-PREV = z3.Function("prev", z3.IntSort(), z3.IntSort())
-AT = z3.Function("at", z3.IntSort(), z3.IntSort())
-COUNT = z3.Function("count", z3.IntSort(), z3.IntSort())
-START = z3.Function("start", z3.IntSort(), z3.IntSort())
-SIZE = z3.Function("size", z3.IntSort(), z3.IntSort())
-RANK = z3.Function("rank", z3.IntSort(), z3.IntSort())
+OWNER = Function("stream")
+PREV = Function("prev")
+AT = Function("at")
+COUNT = Function("count")
+START = Function("start")
+SIZE = Function("size")
+RANK = Function("rank")
 """Ghost: which of its stream's events it is; a birth has rank 0."""
 
 
@@ -36,40 +46,41 @@ RANK = z3.Function("rank", z3.IntSort(), z3.IntSort())
 class MessageOf:
     """The message of the event with this seq; nothing looks inside."""
 
-    seq: SymbolicInt
+    seq: int
 
 
-def _no_event_before_the_first(seq: z3.ArithRef) -> z3.BoolRef:
-    return z3.Implies(seq < 1, OWNER(seq) == 0)
+def _no_event_before_the_first(seq: Term) -> Term:
+    return implication(seq < 1, OWNER(seq) == 0)
 
 
-@define
+@define(eq=False)
 class History:
     """The events of one session in one run: the seqs met so far, and what holds of each."""
 
     universals: list[Universal] = field(factory=lambda: [_no_event_before_the_first])
     pairwise: list[Pairwise] = field(factory=list)
-    met: list[z3.ArithRef] = field(factory=list)
-    skolems: dict[tuple[object, ...], z3.ArithRef] = field(factory=dict)
+    met: dict[Term, None] = field(factory=dict)
+    skolems: dict[tuple[object, ...], Term] = field(factory=dict)
+    """The questions that were asked of the window, each with the integer that answers it."""
 
-    def entry(self, seq: object) -> Entry:
+    def entry(self, seq: int) -> Entry:
         """The event with this seq, whether or not there is one; its stream is 0 if there is none."""
         t = term_of(seq)
         self.meet(t)
         return Entry(
-            seq=_int(SymbolicInt(t)),
-            stream=_int(SymbolicInt(OWNER(t))),
-            prev=_int(SymbolicInt(PREV(t))),
-            at=_int(SymbolicInt(AT(t))),
-            count=_int(SymbolicInt(COUNT(t))),
-            start=_int(SymbolicInt(START(t))),
-            size=_int(SymbolicInt(SIZE(t))),
-            message=MessageOf(SymbolicInt(t)),
+            seq=integer(t),
+            stream=integer(OWNER(t)),
+            prev=integer(PREV(t)),
+            at=integer(AT(t)),
+            count=integer(COUNT(t)),
+            start=integer(START(t)),
+            size=integer(SIZE(t)),
+            message=MessageOf(integer(t)),
         )
 
-    def meet(self, seq: z3.ArithRef) -> None:
+    def meet(self, seq: Term) -> None:
         """From now on, everything that holds of every seq is assumed of this one."""
-        if any(seq.eq(known) for known in self.met):
+        if seq in self.met or isinstance(running(), Concrete):
             return
         for universal in self.universals:
             current().assume(universal(seq))
@@ -77,7 +88,7 @@ class History:
             for known in self.met:
                 current().assume(pairwise(seq, known))
                 current().assume(pairwise(known, seq))
-        self.met.append(seq)
+        self.met[seq] = None
 
     def assume_of_each(self, universal: Universal) -> None:
         """Assume something of every seq, met or still to be met."""
@@ -85,22 +96,37 @@ class History:
             current().assume(universal(seq))
         self.universals.append(universal)
 
-    def skolem(self, *key: object) -> tuple[z3.ArithRef, bool]:
-        """The integer that a question has for an answer, and whether the question is new; the same for the same."""
-        known = self.skolems.get(key)
+    def skolem(self, *question: object) -> tuple[Term, bool]:
+        """The integer that answers a question, and whether the question is new; the same for the same."""
+        known = self.skolems.get(question)
         if known is not None:
             return known, False
-        fresh = z3.Int(f"answer!{len(self.skolems)}")
-        self.skolems[key] = fresh
+        fresh = integer_named(f"answer!{len(self.skolems)}")
+        self.skolems[question] = fresh
         return fresh, True
+
+    def window(self, low: Term, next: Term, count: Term, size: Term) -> Window:
+        """The window that begins at ``low`` and ends before ``next``; the real one on ordinary integers."""
+        execution = running()
+        if not isinstance(execution, Concrete):
+            return SymbolicWindow(self, *map(SymbolicInt, (low, next, count, size)))  # type: ignore[return-value,arg-type]
+        values = [evaluate(term, execution.interpretation) for term in (low, next, count, size)]
+        known = (self.entry(seq) for seq in execution.seqs if values[0] <= seq < values[1])
+        return Window(tuple(entry for entry in known if entry.stream != 0), *values)
+
+
+def new_history() -> History:
+    """A history of which nothing is known yet."""
+    history, execution = History(), running()
+    if execution is not None:
+        execution.note(history)
+    return history
 
 
 class SymbolicWindow:
     """A window over a history, with the methods of ``machine.window.Window``."""
 
-    def __init__(
-        self, history: History, low: SymbolicInt, next: SymbolicInt, count: SymbolicInt, size: SymbolicInt
-    ) -> None:
+    def __init__(self, history: History, low: int, next: int, count: int, size: int) -> None:
         self.history = history
         self.low = low
         self.next = next
@@ -109,15 +135,18 @@ class SymbolicWindow:
 
     def successor(self, stream: int, after: int) -> Entry:
         """See ``Window.successor``. ``stream`` must be an ordinary number."""
-        low, next_, bound = self.low.term, self.next.term, term_of(after)
+        low, next_, bound = term_of(self.low), term_of(self.next), term_of(after)
         k, new = self.history.skolem("successor", stream, bound, low, next_)
         if new:
-            found = z3.And(k > bound, k >= low, k < next_, OWNER(k) == stream)
-            current().assume(z3.Or(k == 0, found))
-            self.history.assume_of_each(
-                lambda q: z3.Implies(z3.And(OWNER(q) == stream, q > bound, q >= low, q < next_), z3.And(k != 0, k <= q))
-            )
-        return self.history.entry(SymbolicInt(k))
+            found = conjunction((k > bound, k >= low, k < next_, OWNER(k) == stream))
+            current().assume(disjunction((k == 0, found)))
+
+            def comes_first(q: Term) -> Term:
+                held = conjunction((OWNER(q) == stream, q > bound, q >= low, q < next_))
+                return implication(held, conjunction((k != 0, k <= q)))
+
+            self.history.assume_of_each(comes_first)
+        return self.history.entry(integer(k))
 
     def first_since(self, at: int) -> int:
         """See ``Window.first_since``."""
@@ -134,49 +163,50 @@ class SymbolicWindow:
     def trimmed(self, low: int) -> "SymbolicWindow":
         """See ``Window.trimmed``."""
         self.history.meet(term_of(low))
-        return SymbolicWindow(self.history, SymbolicInt(term_of(low)), self.next, self.count, self.size)
+        return SymbolicWindow(self.history, integer(term_of(low)), self.next, self.count, self.size)
 
     def allotted(self) -> "SymbolicWindow":
         """See ``Window.allotted``."""
-        current().assume(OWNER(self.next.term) == 0)
-        current().assume(RANK(self.next.term) == 0)
-        self.history.meet(self.next.term)
-        low = z3.If(self.low.term == self.next.term, self.low.term + 1, self.low.term)
-        return SymbolicWindow(self.history, SymbolicInt(low), self.next + 1, self.count, self.size)
+        seq = term_of(self.next)
+        self._happens(OWNER(seq) == 0, RANK(seq) == 0)
+        self.history.meet(seq)
+        low = choice(term_of(self.low) == seq, seq + 1, term_of(self.low))
+        return SymbolicWindow(self.history, integer(low), self.next + 1, self.count, self.size)
 
     def appended(self, stream: int, prev: int, at: int, size: int, message: object) -> "SymbolicWindow":
         """See ``Window.appended``."""
-        seq = self.next.term
-        current().assume(
-            z3.And(
-                OWNER(seq) == stream,
-                PREV(seq) == term_of(prev),
-                AT(seq) == term_of(at),
-                COUNT(seq) == self.count.term + 1,
-                START(seq) == self.size.term,
-                SIZE(seq) == term_of(size),
-                RANK(seq) == RANK(term_of(prev)) + 1,
-            )
+        seq, before = term_of(self.next), term_of(prev)
+        self._happens(
+            OWNER(seq) == stream,
+            PREV(seq) == before,
+            AT(seq) == term_of(at),
+            COUNT(seq) == term_of(self.count) + 1,
+            START(seq) == term_of(self.size),
+            SIZE(seq) == term_of(size),
+            RANK(seq) == RANK(before) + 1,
         )
         self.history.meet(seq)
         return SymbolicWindow(self.history, self.low, self.next + 1, self.count + 1, self.size + size)
 
-    def _first(self, question: str, measure: z3.FuncDeclRef, bound: int) -> int:
-        low, next_, least = self.low.term, self.next.term, term_of(bound)
+    def _happens(self, *facts: Term) -> None:
+        """What is so from now on because this happens, which it must on the path itself."""
+        if not isinstance(current(), Run):
+            raise Unsupported("something happens inside of a predicate")
+        for fact in facts:
+            current().assume(fact)
+
+    def _first(self, question: str, measure: Function, bound: int) -> int:
+        low, next_, least = term_of(self.low), term_of(self.next), term_of(bound)
         k, new = self.history.skolem(question, least, low, next_)
         if new:
-            found = z3.And(k >= low, k < next_, OWNER(k) != 0, measure(k) >= least)
-            current().assume(z3.Or(k == next_, found))
-            self.history.assume_of_each(
-                lambda q: z3.Implies(z3.And(OWNER(q) != 0, q >= low, q < next_, q < k), measure(q) < least)
-            )
+            found = conjunction((k >= low, k < next_, OWNER(k) != 0, measure(k) >= least))
+            current().assume(disjunction((k == next_, found)))
+
+            def stays_below(q: Term) -> Term:
+                held = conjunction((OWNER(q) != 0, q >= low, q < next_, q < k))
+                return implication(held, measure(q) < least)
+
             # If none is found, every held event is below the bound; that is the case k == next of the same instance.
+            self.history.assume_of_each(stays_below)
             self.history.meet(k)
-        return _int(SymbolicInt(k))
-
-
-def _int(value: SymbolicInt) -> int:
-    """A symbolic integer where the machine's types say int; the executor stands for it at every operation."""
-    if TYPE_CHECKING:
-        return 0
-    return value
+        return integer(k)

@@ -239,7 +239,7 @@ def _of_resumption(
                 DECISION.name, "a view is granted on the cursor's stream", lambda: known and number == cursor.stream
             )
             yield Claim(NO_DUPLICATE.name, "the view starts at the cursor", lambda: position == cursor.seq)
-            yield Claim(EXPLICIT.name, "a granted cursor was sent", lambda: _was_sent(stream, cursor.seq, at_cursor))
+            yield Claim(EXPLICIT.name, "a granted cursor was sent", lambda: was_sent(stream, cursor.seq, at_cursor))
             yield Claim(
                 LOSSLESS.name,
                 "what is granted has lost nothing",
@@ -254,7 +254,7 @@ def _of_resumption(
                 LOSSLESS.name,
                 "what is refused has lost something",
                 lambda: (
-                    not (known and _was_sent(stream, cursor.seq, at_cursor))
+                    not (known and was_sent(stream, cursor.seq, at_cursor))
                     or _is_lost(old, stream, cursor.seq, at_mark)
                 ),
             )
@@ -262,7 +262,7 @@ def _of_resumption(
             pass
 
 
-def _was_sent(stream: Stream, seq: int, at_seq: Entry) -> bool:
+def was_sent(stream: Stream, seq: int, at_seq: Entry) -> bool:
     """Whether the stream really sent this cursor: its birth, or an event of it."""
     return seq == stream.first or (at_seq.stream == stream.number and at_seq.seq <= stream.last)
 

@@ -7,16 +7,16 @@ is, and *another*; a step touches the subject, and the other comes out as the id
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING
 
-import z3
 from attrs import fields, frozen
 
 from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy, is_valid
 from reattach.machine.session import NO_VIEW, Greeting, Session, Stream, StreamKind, View
-from reattach_proofs.executor import SymbolicBool, SymbolicInt, current, merged
-from reattach_proofs.history import History, SymbolicWindow
+from reattach_proofs.executor import merged
+from reattach_proofs.history import History
+from reattach_proofs.symbolic import current, executing, integer, truth_of, truth_value
+from reattach_proofs.terms import Term, integer_named, truth_named
 
 
 class Attachment(Enum):
@@ -80,18 +80,12 @@ def shapes() -> Iterator[Shape]:
 
 def number(name: str) -> int:
     """An arbitrary integer."""
-    value = SymbolicInt(z3.Int(name))
-    if TYPE_CHECKING:
-        return 0
-    return value
+    return integer(integer_named(name))
 
 
 def truth(name: str) -> bool:
     """An arbitrary truth value."""
-    value = SymbolicBool(z3.Bool(name))
-    if TYPE_CHECKING:
-        return False
-    return value
+    return truth_value(truth_named(name))
 
 
 def policy() -> Policy:
@@ -100,9 +94,10 @@ def policy() -> Policy:
 
 
 @cache
-def valid_policy() -> z3.BoolRef:
+def valid_policy() -> Term:
     """The formula of ``is_valid``, from running it once."""
-    return merged(lambda: is_valid(policy()))
+    with executing(None):
+        return merged(lambda: is_valid(policy()))
 
 
 def stream(shape: StreamShape) -> Stream:
@@ -128,19 +123,13 @@ def stream(shape: StreamShape) -> Stream:
 
 def session(shape: Shape, history: History) -> Session:
     """A session of this shape with arbitrary numbers over an arbitrary history."""
-    window = SymbolicWindow(
-        history,
-        SymbolicInt(z3.Int("low")),
-        SymbolicInt(z3.Int("next")),
-        SymbolicInt(z3.Int("count")),
-        SymbolicInt(z3.Int("size")),
-    )
+    window = history.window(*map(integer_named, ("low", "next", "count", "size")))
     return Session(
         tag=TAG,
         principal="",
         now=number("now"),
         seen=number("seen"),
-        window=window,  # type: ignore[arg-type]  # it stands for the real one; see history.py
+        window=window,
         streams=tuple(stream(each) for each in shape.streams),
         opened=3,
         standalone=next(each.number for each in shape.streams if each.current),
@@ -157,11 +146,6 @@ def natural(name: str) -> int:
     return value
 
 
-def assume_formula(formula: z3.BoolRef) -> None:
-    """Go on only where the formula holds."""
-    current().assume(formula)
-
-
-def assume(condition: object) -> None:
+def assume(condition: bool) -> None:
     """Go on only where the condition holds."""
-    current().assume(condition.term if isinstance(condition, SymbolicBool) else z3.BoolVal(bool(condition)))
+    current().assume(truth_of(condition))
