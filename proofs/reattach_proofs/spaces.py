@@ -92,6 +92,7 @@ def session_space(policy: Policy, bounds: SessionBounds) -> Space[Watched, Happe
     def steps(watched: Watched) -> Iterator[tuple[Happened, Watched]]:
         session = watched.session
         if not session.alive:
+            yield _happened(policy, watched, session.now + 1, transition.Tick())
             return
         if bounds.time:
             yield _happened(policy, watched, session.now + 1, transition.Tick())
@@ -133,7 +134,7 @@ def _inputs(watched: Watched, bounds: SessionBounds) -> Iterator[Input]:
 
 def _granted(session: Session) -> Iterator[Cursor]:
     for stream in session.streams:
-        for seq in range(stream.first, stream.last + 1):
+        for seq in range(session.window.next + 1):
             cursor = Cursor(Presence.PRESENT, session.tag, stream.number, seq)
             if isinstance(decide_cursor(session, cursor), Reattach | Replay):
                 yield cursor
@@ -161,7 +162,7 @@ def _happened(policy: Policy, watched: Watched, now: int, given: Input) -> tuple
 def _watched_key(policy: Policy, watched: Watched) -> Hashable:
     session = watched.session
     if not session.alive:
-        return ()
+        return (session.window, session.streams, session.requests)  # nothing, if all is well
     return (watched.connections, watched.events, _lost(watched), session_key(policy, session, {}))
 
 
@@ -258,6 +259,11 @@ def unreduced_space(initial: System, bounds: Bounds) -> Space[System, Action]:
 
 class UnsettledError(Exception):
     """A system that did not come to rest although nothing new was asked of it."""
+
+
+def is_at_rest(system: System) -> bool:
+    """Whether nothing has to happen any more."""
+    return fair_action(system) is None
 
 
 def drained(system: System, limit: int = 10_000) -> System:

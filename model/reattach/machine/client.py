@@ -103,7 +103,7 @@ def find_by_handle(client: Client, handle: int) -> tuple[ClientStream, ...]:
 
 def reads(client: Client, connection: int) -> bool:
     """Whether the client still listens to this connection at all."""
-    return connection == client.initializing or len(find_by_connection(client, connection)) > 0
+    return connection != 0 and (connection == client.initializing or len(find_by_connection(client, connection)) > 0)
 
 
 def initialize(client: Client, connection: int) -> tuple[Client, Request]:
@@ -143,11 +143,11 @@ def leave(client: Client) -> tuple[Client, Request]:
 
 def receive(client: Client, connection: int, item: Item) -> Received:
     """Take one item from a connection. What comes on a connection that it no longer reads is ignored (CLI-6)."""
-    if connection == client.initializing:
-        return Received(_receive_session(client, item))
+    if not reads(client, connection):
+        return Received(client)
     for stream in find_by_connection(client, connection):
         return _receive_on(client, stream, item)
-    return Received(client)
+    return Received(_receive_session(client, item))
 
 
 def _receive_session(client: Client, item: Item) -> Client:

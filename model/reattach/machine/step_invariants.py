@@ -11,7 +11,9 @@ from collections.abc import Callable
 from attrs import evolve, frozen
 
 from reattach.machine.client import News
+from reattach.machine.cursor import Cursor, Presence
 from reattach.machine.decision import Refuse
+from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
     Session,
@@ -36,6 +38,7 @@ from reattach.machine.transition import (
     Input,
     NoView,
     Opened,
+    OpenStream,
     Resume,
     Step,
     Terminate,
@@ -137,6 +140,25 @@ def only_an_own_reader_makes_an_emission_wait(happened: Happened) -> bool:
             return True
 
 
+def a_view_starts_where_it_should(happened: Happened) -> bool:
+    """At the cursor that was granted, at the birth of a new stream, or at the mark of one that nobody ever read.
+
+    A re-attached view is given nothing at or before the cursor (DEL-1, ATT-1), a fresh one nothing that an earlier view
+    was given (CUR-1), and its connection has it alone.
+    """
+    match happened.given, happened.step.result:
+        case ((Resume(connection) | OpenStream(connection)), Opened(number, position)):
+            stream, before = find_stream(happened.after, number), find_stream(happened.before, number)
+            return (
+                stream.view.connection == connection
+                and stream.view.position == position
+                and not stream.view.outstanding
+                and _is_start(happened, before, stream)
+            )
+        case _:
+            return not isinstance(happened.step.result, Opened)
+
+
 def what_is_written_comes_next(happened: Happened) -> bool:
     """A write is the event after the position; an end says that there is none, overtaken that it is lost (DEL-2)."""
     after, result = happened.after, happened.step.result
@@ -200,6 +222,15 @@ def a_session_ends_only_for_a_reason(happened: Happened) -> bool:
     )
 
 
+def a_stream_is_finished_only_when_told(happened: Happened) -> bool:
+    """By its response, its cancellation or a later listener, and not by a lost connection (ATT-4, CLI-7)."""
+    return all(
+        stream.finished <= (known.finished or _is_finished_by(happened, stream))
+        for stream in happened.after.streams
+        for known in (find_stream(happened.before, stream.number),)
+    )
+
+
 def a_stream_is_forgotten_only_when_it_is_over(happened: Happened) -> bool:
     """Its record goes only once it is finished and nothing of it is read or held (WIN-3)."""
     return not happened.after.alive or all(
@@ -229,10 +260,12 @@ STEP: tuple[StepInvariant, ...] = (
     only_what_must_leaves_the_window,
     a_reader_is_not_overtaken_by_its_own_stream,
     only_an_own_reader_makes_an_emission_wait,
+    a_view_starts_where_it_should,
     what_is_written_comes_next,
     a_view_ends_only_for_a_reason,
     what_is_ended_has_no_view,
     a_session_ends_only_for_a_reason,
+    a_stream_is_finished_only_when_told,
     a_stream_is_forgotten_only_when_it_is_over,
     the_dead_stay_dead,
 )
@@ -257,6 +290,20 @@ def a_lost_session_is_told(before: System, after: System) -> bool:
 SystemStepInvariant = Callable[[System, System], bool]
 
 SYSTEM_STEP: tuple[SystemStepInvariant, ...] = (a_terminated_session_never_comes_back, a_lost_session_is_told)
+
+
+def _is_start(happened: Happened, before: Stream, stream: Stream) -> bool:
+    """Whether the position of the stream's new view is the one that was asked for."""
+    position = stream.view.position
+    match happened.given:
+        case Resume(_, Cursor(Presence.PRESENT, _, number, seq)):
+            asked = stream.first if happened.after.mode is Mode.REPLAY else seq
+            return stream.number == number and position == asked
+        case Resume() if before.number:
+            given = [entry.prev for entry in _held(happened.after, stream.number)]
+            return not is_viewed(before) and not happened.before.listened and position == min([*given, stream.last])
+        case _:
+            return before.number == 0 and position == stream.first == happened.before.window.next
 
 
 def _held(session: Session, number: int) -> tuple[Entry, ...]:
