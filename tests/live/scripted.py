@@ -53,11 +53,13 @@ async def serve(handler: Handler, tls: ssl.SSLContext | None = None, port: int =
             await handler(request, writer)
         except (ConnectionError, asyncio.IncompleteReadError):
             pass
+        except asyncio.CancelledError:
+            writer.transport.abort()  # the test is over; the cancellation was ours, and asyncio would log it
         finally:
-            running.discard(task)
             writer.close()
             with contextlib.suppress(ConnectionError, OSError):
                 await writer.wait_closed()
+            running.discard(task)  # only now is nothing of the connection left open
 
     server = await asyncio.start_server(connected, "127.0.0.1", port, ssl=tls)
     scripted.close = server.close
@@ -67,9 +69,9 @@ async def serve(handler: Handler, tls: ssl.SSLContext | None = None, port: int =
         yield scripted
     finally:
         server.close()
-        for task in list(running):
+        for task in tuple(running):
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(*tuple(running), return_exceptions=True)
         await server.wait_closed()
 
 
