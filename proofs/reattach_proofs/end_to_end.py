@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache, partial
 
-from attrs import evolve, field, frozen
+from attrs import evolve, frozen
 
 from reattach.machine import inductive, network
 from reattach.machine import system as wiring
@@ -30,13 +30,13 @@ from reattach.machine.system import Action, Emission, Origin, System, perform
 from reattach.machine.window import Entry
 from reattach_proofs import shapes
 from reattach_proofs.executor import merged
-from reattach_proofs.history import History
-from reattach_proofs.invariant import ANY, arbitrary
+from reattach_proofs.history import OWNER, History
+from reattach_proofs.invariant import ANY, ANY_OTHER, arbitrary
 from reattach_proofs.obligations import Obligation, Outcome, Stated
 from reattach_proofs.promises import Theorem
 from reattach_proofs.shapes import OTHER, SUBJECT, Attachment, Shape, StreamShape
 from reattach_proofs.symbolic import current, executing, integer, term_of, truth_of, truth_value
-from reattach_proofs.terms import Function, Sort, Term, disjunction, number, substitute
+from reattach_proofs.terms import Function, Sort, Term, disjunction, implication, number, substitute
 
 END_TO_END = Theorem(
     "end-to-end",
@@ -63,8 +63,11 @@ class Knowledge:
 
     system: System
     any: Entry
+    other: Entry
+    """Another event, for what is said of two."""
     emitted: bool
-    """Whether it is an event of the session so far."""
+    """Whether ``any`` is an event of the session so far."""
+    other_emitted: bool
     applied: bool
     """Whether the client has applied it."""
     final: Callable[[int], bool]
@@ -175,7 +178,8 @@ def a_stream_without_a_cursor_has_not_begun(known: Knowledge) -> bool:
         if stream.cursor.presence is Presence.ABSENT and exchange.greeting == Nothing():
             view = _server_stream(known).view
             unwritten = view.connection == exchange.connection and view.greeting is Greeting.PRIMING
-            if not (exchange.taken == exchange.sent and (unwritten or exchange.trailer != Ended() or not _is_owed(known))):
+            nothing_owed = unwritten or exchange.trailer != Ended() or not _is_owed(known)
+            if not (exchange.taken == exchange.sent and nothing_owed):
                 return False
             if exchange.reachable and view.connection == exchange.connection and not unwritten:
                 return False
@@ -200,7 +204,7 @@ def the_view_stands_where_the_flight_ends(known: Knowledge) -> bool:
             continue
         view = _server_stream(known).view
         if view.connection == exchange.connection:
-            if exchange.trailer != Nothing() or not view.position == exchange.sent:
+            if exchange.trailer != Nothing() or view.position != exchange.sent:
                 return False
             if view.greeting is not Greeting.NOTHING and not (
                 exchange.taken == exchange.sent and exchange.greeting == Nothing()
@@ -217,17 +221,17 @@ def a_dead_connection_carries_nothing(known: Knowledge) -> bool:
         if not exchange.reachable:
             if exchange.header != Nothing() or exchange.greeting != Nothing() or exchange.trailer != Nothing():
                 return False
-            if not exchange.taken == exchange.sent:
+            if exchange.taken != exchange.sent:
                 return False
     return True
 
 
 def a_response_is_the_last_event(known: Knowledge) -> bool:
-    """After it the stream is finished, and nothing comes after it (DEL-7)."""
+    """After it the stream is finished, and no event of the stream comes after it (DEL-7)."""
     if not (known.any.stream == SUBJECT and known.emitted and known.final(known.any.seq)):
         return True
-    stream = _server_stream(known)
-    return stream.finished and (stream.number == 0 or known.any.seq == stream.last)
+    another = known.other_emitted and known.other.stream == SUBJECT
+    return _server_stream(known).finished and (not another or known.other.seq <= known.any.seq)
 
 
 def a_client_follows_streams_of_its_session(known: Knowledge) -> bool:
@@ -244,9 +248,9 @@ def a_client_follows_streams_of_its_session(known: Knowledge) -> bool:
         for exchange in reading:
             if exchange.request.handle != stream.handle or exchange.client != 0:
                 return False
-            if exchange.delivered and exchange.stream == 0 and not isinstance(exchange.header, network.Refused):
-                if exchange.reachable and not isinstance(exchange.trailer, Ended):
-                    return False
+            answered = isinstance(exchange.header, network.Refused) or isinstance(exchange.trailer, Ended)
+            if exchange.delivered and exchange.stream == 0 and exchange.reachable and not answered:
+                return False
     return True
 
 
@@ -287,10 +291,7 @@ def _server_stream(known: Knowledge) -> Stream:
 def _is_owed(known: Knowledge) -> bool:
     """Whether the event is one of the stream that the client is owed: after the position of its first view."""
     return (
-        _has_origin(known)
-        and known.any.stream == SUBJECT
-        and known.emitted
-        and known.any.seq > _origin(known).position
+        _has_origin(known) and known.any.stream == SUBJECT and known.emitted and known.any.seq > _origin(known).position
     )
 
 
@@ -397,17 +398,20 @@ class SystemShape:
     viewing: Viewing
     trailer: Item
     kind: StreamKind
+    former: bool = False
+    """Whether it is a standalone stream that another has followed, and so is finished."""
     late: bool = False
     """Whether an older resumption is still on its way."""
 
     def name(self) -> str:
         """A short name for the ledger."""
-        trailer = "" if self.trailer == Nothing() else f", {type(self.trailer).__name__.lower()}"
-        return f"{self.kind.value}: client {self.reading.value}{trailer}; server has {self.viewing.value}" + (
-            "; an older resumption is late" if self.late else ""
-        )
+        client = self.reading.value + ("" if self.trailer == Nothing() else f", {type(self.trailer).__name__.lower()}")
+        stream = f"former {self.kind.value}" if self.former else self.kind.value
+        late = "; an older resumption is late" if self.late else ""
+        return f"{stream}: client {client}; server has {self.viewing.value}{late}"
 
 
+_CALLING = (Reading.CALLING, Reading.CALLING_DEAD)
 _ATTACHED = (Reading.PRIMING, Reading.UNPRIMED, Reading.POSITIONED, Reading.EVENTS)
 _WITH_CURSOR = (Reading.NOTHING, Reading.ASKING, Reading.ASKED_DEAD, Reading.POSITIONED, Reading.EVENTS, Reading.DEAD)
 
@@ -418,20 +422,25 @@ def system_shapes() -> Iterator[SystemShape]:
         for reading in Reading:
             for viewing in Viewing:
                 for trailer in (Nothing(), Ended(), ResumptionRequired(), Aborted()):
-                    if trailer == ResumptionRequired() and (reading is not Reading.EVENTS or viewing is not Viewing.NONE):
+                    told = reading is Reading.EVENTS and viewing is Viewing.NONE
+                    if trailer == ResumptionRequired() and not told:
                         continue  # the client and the agreement treat it as they treat a reset
-                    lives = reading in _ATTACHED
+                    lives, begun = reading in _ATTACHED, reading not in _CALLING
                     if lives != (viewing is Viewing.CURRENT or trailer != Nothing()):
                         continue  # a living event stream has a view on it, or an end under way
                     if viewing is Viewing.CURRENT and not (
                         (lives and trailer == Nothing()) or reading in (Reading.DEAD, Reading.DEAD_UNPRIMED)
                     ):
                         continue
-                    if reading in (Reading.CALLING, Reading.CALLING_DEAD) and viewing is not Viewing.FORGOTTEN:
+                    if reading in _CALLING and viewing is not Viewing.FORGOTTEN:
                         continue  # the server has no such stream yet
                     if trailer != Nothing() and viewing is Viewing.CURRENT:
                         continue
-                    yield SystemShape(reading, viewing, trailer, kind)
+                    ended = trailer == Ended() or reading is Reading.OVER
+                    if kind is StreamKind.REQUEST or not ended:
+                        yield SystemShape(reading, viewing, trailer, kind)
+                    if kind is StreamKind.STANDALONE and (ended or viewing is not Viewing.FORGOTTEN) and begun:
+                        yield SystemShape(reading, viewing, trailer, kind, former=True)
                     if reading in _WITH_CURSOR and kind is StreamKind.REQUEST and trailer != Ended():
                         yield SystemShape(reading, viewing, trailer, kind, late=True)
 
@@ -452,7 +461,7 @@ def actions(shape: SystemShape) -> Iterator[tuple[str, Callable[[], Action]]]:
             yield "the connection breaks", partial(wiring.Cut, CURRENT)
     if shape.reading in (Reading.ASKING, Reading.ASKED_DEAD, Reading.CALLING, Reading.CALLING_DEAD):
         yield "the request arrives", partial(wiring.Deliver, CURRENT)
-    if shape.reading in (Reading.CALLING, Reading.CALLING_DEAD):
+    if shape.reading in _CALLING:
         return
     yield "the server emits", partial(wiring.Emit, NAME, SUBJECT)
     yield "the server emits on another stream", partial(wiring.Emit, NAME, OTHER)
@@ -474,7 +483,7 @@ def obligations() -> Iterator[Obligation]:
     for shape in system_shapes():
         for name, action in actions(shape):
             yield Obligation(f"{shape.name()} | {name}", partial(_run, shape, action))
-        if not shape.late and shape.reading not in (Reading.CALLING, Reading.CALLING_DEAD):
+        if not shape.late and shape.reading not in _CALLING:
             yield Obligation(f"{shape.name()} | time passes", partial(_run, shape, _passing))
 
 
@@ -483,13 +492,14 @@ def _passing() -> Action:
 
 
 def _run(shape: SystemShape, action: Callable[[], Action]) -> Outcome:
-    before, history = _arbitrary(shape)
+    before, _ = _arbitrary(shape)
     after_system = perform(before.system, action())
     fresh = _finals_of(before.system, after_system)
     after = evolve(
         before,
         system=after_system,
-        emitted=_truth(partial(_is_emitted, before, after_system)),
+        emitted=_truth(partial(_is_emitted, before.emitted, before.any, after_system)),
+        other_emitted=_truth(partial(_is_emitted, before.other_emitted, before.other, after_system)),
         applied=_applied(before, after_system),
         final=partial(_is_final, fresh),
     )
@@ -497,10 +507,10 @@ def _run(shape: SystemShape, action: Callable[[], Action]) -> Outcome:
     return Outcome(stated, ())
 
 
-def _is_emitted(before: Knowledge, after: System) -> bool:
+def _is_emitted(before: bool, entry: Entry, after: System) -> bool:
     """An event was emitted, or is now; a session that is over has no more of them."""
     session = after.server.sessions.get(NAME)
-    return before.emitted if session is None else inductive.is_emitted(session, before.any)
+    return before if session is None else inductive.is_emitted(session, entry)
 
 
 def _truth(question: Callable[[], bool]) -> bool:
@@ -529,12 +539,12 @@ def _is_final(fresh: tuple[Emission, ...], seq: int) -> bool:
 def _session_shape(shape: SystemShape) -> Shape:
     pushes = StreamShape(OTHER, StreamKind.STANDALONE, Attachment.NONE, 11, current=True)
     if shape.viewing is Viewing.FORGOTTEN:
-        return Shape((pushes,))
+        return Shape((pushes,))  # what is not forgotten yet, of a stream that is not finished, is another shape
     attachment = Attachment.NONE if shape.viewing is Viewing.NONE else Attachment.READING
     if shape.reading is Reading.UNPRIMED and shape.viewing is Viewing.CURRENT:
         attachment = Attachment.GREETING
     connection = CURRENT if shape.viewing is Viewing.CURRENT else OLDER
-    current_stream = shape.kind is StreamKind.STANDALONE and shape.reading not in (Reading.OVER,)
+    current_stream = shape.kind is StreamKind.STANDALONE and not shape.former
     subject = StreamShape(SUBJECT, shape.kind, attachment, connection, current=current_stream)
     if current_stream:
         return Shape((StreamShape(OTHER, StreamKind.REQUEST, Attachment.NONE, 11), subject))
@@ -548,7 +558,11 @@ def _arbitrary(shape: SystemShape) -> tuple[Knowledge, History]:
     for formula in _agreed(shape):
         current().assume(formula)
     response = _response_is_last(shape)
-    history.assume_of_each(lambda seq: substitute(response, {ANY: seq}))
+    history.assume_of_each_two(lambda seq, other: substitute(response, {ANY: seq, ANY_OTHER: other}))
+    if not _has_begun(shape):
+        # The stream's number is still to be given, and an event's stream is one that was opened.
+        limit = term_of(session.window.next)
+        history.assume_of_each(lambda seq: implication(seq < limit, OWNER(seq) != SUBJECT))
     following = evolve(known.system, history=_next_events(session, history))
     return evolve(known, system=following), history
 
@@ -576,7 +590,7 @@ def _agreed(shape: SystemShape) -> tuple[Term, ...]:
 
 
 def _knowledge(shape: SystemShape, session: Session, history: History) -> Knowledge:
-    session = evolve(session, tag=NAME)
+    session = evolve(session, tag=NAME, opened=session.opened if _has_begun(shape) else SUBJECT - 1)
     if shape.reading is Reading.UNPRIMED:
         session = _greeting(session, Greeting.PRIMING)
     client = Client(attempts_limit=shapes.number("attempts.limit"), phase=Phase.CONNECTED, session=NAME, handles=HANDLE)
@@ -589,7 +603,8 @@ def _knowledge(shape: SystemShape, session: Session, history: History) -> Knowle
     if shape.late:
         cursor = Cursor(Presence.PRESENT, NAME, SUBJECT, shapes.number("late.seq"))
         exchanges = (Exchange(LATE, 0, Request(Verb.RESUME, NAME, HANDLE, cursor)), *exchanges)
-    bystander = Client(phase=Phase.CONNECTED, session=NAME, handles=1, streams=(ClientStream(1, shape.kind, BYSTANDER),))
+    beside = ClientStream(1, shape.kind, BYSTANDER)
+    bystander = Client(phase=Phase.CONNECTED, session=NAME, handles=1, streams=(beside,))
     bystanding = Exchange(BYSTANDER, 1, Request(Verb.CALL, "S2", 1), delivered=True, session="S2", stream=1)
     system = System(
         server=Server(shapes.policy(), sessions={NAME: session}),
@@ -601,8 +616,16 @@ def _knowledge(shape: SystemShape, session: Session, history: History) -> Knowle
         origins=(Origin(NAME, SUBJECT, 0, HANDLE, shapes.number("origin")),) if _has_begun(shape) else (),
     )
     any = history.entry(integer(ANY))
-    emitted = _truth(partial(inductive.is_emitted, session, any))
-    return Knowledge(system, any, emitted, shapes.truth("applied"), partial(_is_final, ()))
+    other = history.entry(integer(ANY_OTHER))
+    return Knowledge(
+        system=system,
+        any=any,
+        other=other,
+        emitted=_truth(partial(inductive.is_emitted, session, any)),
+        other_emitted=_truth(partial(inductive.is_emitted, session, other)),
+        applied=shapes.truth("applied"),
+        final=partial(_is_final, ()),
+    )
 
 
 def _is_an_origin(session: Session, origin: Origin, any: Entry) -> bool:
@@ -615,7 +638,7 @@ def _is_an_origin(session: Session, origin: Origin, any: Entry) -> bool:
 
 
 def _has_begun(shape: SystemShape) -> bool:
-    return shape.reading not in (Reading.CALLING, Reading.CALLING_DEAD)
+    return shape.reading not in _CALLING
 
 
 def _reads(shape: SystemShape) -> bool:
@@ -624,7 +647,8 @@ def _reads(shape: SystemShape) -> bool:
 
 def _client_stream(shape: SystemShape) -> ClientStream:
     without = (Reading.PRIMING, Reading.UNPRIMED, Reading.DEAD_UNPRIMED, Reading.CALLING, Reading.CALLING_DEAD)
-    cursor = ABSENT if shape.reading in without else Cursor(Presence.PRESENT, NAME, SUBJECT, shapes.number("cursor.seq"))
+    known = Cursor(Presence.PRESENT, NAME, SUBJECT, shapes.number("cursor.seq"))
+    cursor = ABSENT if shape.reading in without else known
     connection = CURRENT if _reads(shape) else 0
     return ClientStream(HANDLE, shape.kind, connection, cursor, shapes.number("attempts"))
 
@@ -633,7 +657,7 @@ def _exchange(shape: SystemShape) -> Exchange:
     reading = shape.reading
     calls = Verb.CALL if shape.kind is StreamKind.REQUEST else Verb.LISTEN
     cursor = Cursor(Presence.PRESENT, NAME, SUBJECT, shapes.number("cursor.seq"))
-    if reading in (Reading.CALLING, Reading.CALLING_DEAD):
+    if reading in _CALLING:
         return Exchange(CURRENT, 0, Request(calls, NAME, HANDLE), reachable=reading is Reading.CALLING)
     asked = Exchange(CURRENT, 0, Request(Verb.RESUME, NAME, HANDLE, cursor))
     if reading in (Reading.ASKING, Reading.ASKED_DEAD):

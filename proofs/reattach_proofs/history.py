@@ -32,13 +32,13 @@ from reattach_proofs.terms import (
 Universal = Callable[[Term], Term]
 Pairwise = Callable[[Term, Term], Term]
 
-OWNER = Function("stream")
-PREV = Function("prev")
-AT = Function("at")
-COUNT = Function("count")
-START = Function("start")
-SIZE = Function("size")
-RANK = Function("rank")
+OWNER = Function("event.stream")
+PREV = Function("event.prev")
+AT = Function("event.at")
+COUNT = Function("event.count")
+START = Function("event.start")
+SIZE = Function("event.size")
+RANK = Function("event.rank")
 """Ghost: which of its stream's events it is; a birth has rank 0."""
 
 
@@ -67,6 +67,10 @@ class History:
         """The event with this seq, whether or not there is one; its stream is 0 if there is none."""
         t = term_of(seq)
         self.meet(t)
+        return self.at(t)
+
+    def at(self, t: Term) -> Entry:
+        """The same, of a seq that was met."""
         return Entry(
             seq=integer(t),
             stream=integer(OWNER(t)),
@@ -95,6 +99,13 @@ class History:
         for seq in self.met:
             current().assume(universal(seq))
         self.universals.append(universal)
+
+    def assume_of_each_two(self, pairwise: Pairwise) -> None:
+        """Assume something of every two seqs, in either order, met or still to be met."""
+        for seq in self.met:
+            for other in self.met:
+                current().assume(pairwise(seq, other))
+        self.pairwise.append(pairwise)
 
     def skolem(self, *question: object) -> tuple[Term, bool]:
         """The integer that answers a question, and whether the question is new; the same for the same."""

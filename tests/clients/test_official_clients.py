@@ -33,11 +33,11 @@ def command(client: str) -> list[str]:
     if sdk == "python":
         python = os.environ.get("REATTACH_SDK_PYTHON", "")
         if not python or not Path(python).exists():
-            pytest.skip("REATTACH_SDK_PYTHON names no interpreter that has the SDK")
+            pytest.skip(reason="REATTACH_SDK_PYTHON names no interpreter that has the SDK")
         return [python, str(HERE / "python_sdk" / "exercise.py"), kind]
     node = shutil.which("node")
     if node is None or not (TYPESCRIPT / "node_modules").exists():
-        pytest.skip("Node.js or the TypeScript clients are not installed")
+        pytest.skip(reason="Node.js or the TypeScript clients are not installed")
     return [node, str(TYPESCRIPT / "exercise.mjs"), kind]
 
 

@@ -101,5 +101,5 @@ def test_it_listens_on_ipv6_too() -> None:
             assert answer.status == 200
 
     if not socket.has_ipv6:
-        pytest.skip("no IPv6 here")
+        pytest.skip(reason="no IPv6 here")
     asyncio.run(run())
