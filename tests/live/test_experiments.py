@@ -9,7 +9,7 @@ from reattach.clauses import load_registry
 from reattach.live.experiments import EXPERIMENTS, Cost
 from reattach.live.experiments.cursors import LONG, malformed, unissued
 from reattach.live.experiments.handover import hand_over
-from reattach.live.experiments.registry import integer
+from reattach.live.experiments.registry import ParameterError, integer
 from reattach.live.experiments.sessions import similar
 from reattach.live.probe import jobs_for
 from reattach.machine.cursor import MALFORMED, Presence, format_event_id, parse_cursor
@@ -63,11 +63,11 @@ def test_the_hand_over_is_tried_as_often_as_promised() -> None:
 
 
 def test_parameters_of_the_wrong_type_are_refused() -> None:
-    with pytest.raises(TypeError, match="after"):
+    with pytest.raises(ParameterError, match="after"):
         integer({"after": "3"}, "after")
-    with pytest.raises(TypeError, match="after"):
+    with pytest.raises(ParameterError, match="after"):
         integer({}, "after")
-    with pytest.raises(TypeError, match="after"):
+    with pytest.raises(ParameterError, match="after"):
         integer({"after": True}, "after")
 
 

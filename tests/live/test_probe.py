@@ -15,12 +15,13 @@ from tests.live.toy import FAULTS, Toy, toy
 
 from reattach.live import pace
 from reattach.live import probe as probing
-from reattach.live.probe import OnProgress, ProbeOptions, ProbeResult, Progress, probe
+from reattach.live.probe import OnProgress, OptionsError, ProbeOptions, ProbeResult, Progress, probe
 from reattach.live.replay import Shown, replay
 from reattach.oracle.observation import Expect, Observation, Quiet, Request, Settled
 from reattach.oracle.verdict import Outcome, Profile
 
 BOUND = 120
+ROOT = Path(__file__).parents[2]
 
 SHOWN_BY = {
     "leak": ("SES-5", "cross-session-leak"),
@@ -69,6 +70,12 @@ def run(
             return await probe(options, on_progress)
 
     return asyncio.run(go())
+
+
+def command(fault: str) -> str:
+    """The toy as a command line."""
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tests.live.toy import main; main()"
+    return f"{shlex.join([sys.executable, '-c', code])} {{port}} {shlex.quote(fault)}"
 
 
 def faults(result: ProbeResult) -> set[str]:
@@ -139,6 +146,24 @@ def test_a_server_that_dies_ends_the_probe_with_what_was_found() -> None:
     assert result.observations > 0
 
 
+def test_a_server_process_that_dies_is_told_by_its_exit_status() -> None:
+    result = asyncio.run(asyncio.wait_for(probe(ProbeOptions(command=command("dies"))), BOUND))
+    assert "exit status 9" in result.stopped
+    assert result.observations > 0
+
+
+def test_a_replay_with_parameters_that_are_none_is_refused() -> None:
+    async def go(experiment: str) -> None:
+        async with asyncio.timeout(BOUND), toy() as server:
+            shown = Shown(experiment=experiment, parameters={"after": "x"}, clause="DEL-1", fault="silent-gap")
+            await replay(ProbeOptions(url=server.url), shown)
+
+    with pytest.raises(OptionsError, match="parameter after: an integer is needed"):
+        asyncio.run(go("cut-after-each-event"))
+    with pytest.raises(OptionsError, match="no experiment 'no-such-experiment'"):
+        asyncio.run(go("no-such-experiment"))
+
+
 def test_a_server_that_only_hangs_up_is_no_dead_server() -> None:
     """One that answers initialize and resets everything else: given up experiment by experiment, to the end."""
 
@@ -164,11 +189,7 @@ def test_an_interrupted_probe_returns_what_it_found_and_ends_the_server() -> Non
     pids: list[int] = []
 
     async def go() -> ProbeResult:
-        root = str(Path(__file__).parents[2])
-        code = f"import sys; sys.path.insert(0, {root!r}); from tests.live.toy import main; main()"
-        options = ProbeOptions(
-            command=f"{shlex.join([sys.executable, '-c', code])} {{port}} silent-cursor", profile=Profile.REATTACH
-        )
+        options = ProbeOptions(command=command("silent-cursor"), profile=Profile.REATTACH)
         begun = asyncio.Event()
 
         def on_progress(now: Progress) -> None:

@@ -7,6 +7,7 @@ says so in a comment, and ends it after the response. Each fault changes one thi
 import asyncio
 import contextlib
 import json
+import os
 import ssl
 import sys
 import uuid
@@ -328,10 +329,11 @@ async def toy(fault: str = "", port: int = 0, tls: ssl.SSLContext | None = None)
 
 
 def main() -> None:
-    """The toy as a process: ``PORT FAULT`` as arguments."""
+    """The toy as a process: ``PORT FAULT`` as arguments. What dies, dies as a process."""
 
     async def forever() -> None:
-        async with toy(sys.argv[2], int(sys.argv[1])):
+        async with toy(sys.argv[2], int(sys.argv[1])) as scripted:
+            scripted.close = lambda: os._exit(9)
             await asyncio.Event().wait()
 
     asyncio.run(forever())

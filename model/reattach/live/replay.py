@@ -5,7 +5,7 @@ What a systematic experiment shows it shows every time; what needs luck is tried
 
 from attrs import evolve, frozen
 
-from reattach.live.experiments import EXPERIMENTS, Cost, Parameters
+from reattach.live.experiments import EXPERIMENTS, Cost, ParameterError, Parameters
 from reattach.live.preflight import Situation
 from reattach.live.probe import Driver, Job, OnProgress, OptionsError, ProbeOptions, ProbeResult, driving
 from reattach.oracle.verdict import Report
@@ -39,14 +39,17 @@ class Replayed:
 async def replay(options: ProbeOptions, finding: Shown, on_progress: OnProgress | None = None) -> Replayed:
     """Run a finding's experiment until the finding is seen, or often enough to say that it is not.
 
-    Raises what ``probe`` raises, and ``OptionsError`` if there is no such experiment.
+    Raises what ``probe`` raises, and ``OptionsError`` if there is no such experiment, or not with such parameters.
     """
     if finding.experiment and finding.experiment not in EXPERIMENTS:
         raise OptionsError(f"there is no experiment {finding.experiment!r}; the file is of another version of reattach")
     # The budget is for choosing among experiments; here there is one, with a bound of its own.
     async with driving(evolve(options, budget_ms=None, only=()), on_progress) as driver:
         again = _Again(driver, finding)
-        result = await driver.run(again.drive)
+        try:
+            result = await driver.run(again.drive)
+        except ParameterError as error:
+            raise OptionsError(f"{finding.experiment}: {error}") from error
     return Replayed(shown=_sees(result.report, finding), tries=again.tries, result=result)
 
 

@@ -14,6 +14,6 @@ from reattach.live.experiments import (  # noqa: F401  (importing registers)
     takeover,
     window,
 )
-from reattach.live.experiments.registry import EXPERIMENTS, Cost, Experiment, Need, Parameters
+from reattach.live.experiments.registry import EXPERIMENTS, Cost, Experiment, Need, ParameterError, Parameters
 
-__all__ = ["EXPERIMENTS", "Cost", "Experiment", "Need", "Parameters"]
+__all__ = ["EXPERIMENTS", "Cost", "Experiment", "Need", "ParameterError", "Parameters"]

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 
 from reattach.live.bench import Bench
-from reattach.live.experiments.registry import Cost, Need, Parameters, experiment, integer
+from reattach.live.experiments.registry import Cost, Need, ParameterError, Parameters, experiment, integer
 from reattach.live.view import CutPlan
 from reattach.live.wire import Cut
 from reattach.oracle.observation import Json
@@ -72,17 +72,17 @@ async def hand_over(bench: Bench, parameters: Parameters) -> None:
 def _list(parameters: Parameters, name: str) -> Sequence[Json]:
     value = parameters.get(name)
     if not isinstance(value, Sequence) or isinstance(value, str):
-        raise TypeError(f"parameter {name}: a list is needed, not {value!r}")
+        raise ParameterError(f"parameter {name}: a list is needed, not {value!r}")
     return value
 
 
 def _cut_plan(value: Json) -> CutPlan:
     if not isinstance(value, dict):
-        raise TypeError(f"parameter cuts: an object is needed, not {value!r}")
+        raise ParameterError(f"parameter cuts: an object is needed, not {value!r}")
     how = value.get("how")
     if how not in ("reset", "close"):
-        raise TypeError(f"parameter cuts: how is reset or close, not {how!r}")
+        raise ParameterError(f"parameter cuts: how is reset or close, not {how!r}")
     bare = value.get("bare")
     if not isinstance(bare, bool):
-        raise TypeError(f"parameter cuts: bare is true or false, not {bare!r}")
+        raise ParameterError(f"parameter cuts: bare is true or false, not {bare!r}")
     return CutPlan(integer(value, "events"), integer(value, "inside"), Cut(how), bare)

@@ -64,6 +64,10 @@ class Experiment:
     """One line: what it does."""
 
 
+class ParameterError(Exception):
+    """A parameter is missing or of the wrong type: a replay file that was changed. One line of text."""
+
+
 EXPERIMENTS: dict[str, Experiment] = {}
 """Every experiment, in the order in which they are started."""
 
@@ -91,8 +95,8 @@ def experiment(
 
 
 def integer(parameters: Parameters, name: str) -> int:
-    """A parameter that is an integer. Raises ``TypeError`` if it is missing or something else."""
+    """A parameter that is an integer. Raises ``ParameterError`` if it is missing or something else."""
     value = parameters.get(name)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"parameter {name}: an integer is needed, not {value!r}")
+        raise ParameterError(f"parameter {name}: an integer is needed, not {value!r}")
     return value
