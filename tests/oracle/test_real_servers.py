@@ -252,3 +252,22 @@ def test_a_final_response_goes_to_the_dead_connection() -> None:
     view = session.get("a0").answer().comment("keep-alive").quiet(5_000).cut()
     call.settle(view)
     assert ("DEL-8", Fault.DEAF_AFTER_RESUME) in wire.faults(Profile.MCP)
+
+
+def test_a_view_that_ends_before_the_answer_to_the_delete_or_resumption_that_ended_it() -> None:
+    """server-everything, python: the end of the old view and the answer race each other on two connections."""
+    wire = Wire()
+    deleted = wire.session()
+    call = deleted.emit("A", 5).bare(_uuid(1)).log(_uuid(2), "A", 1)
+    asked = deleted.request("DELETE")
+    call.end()
+    asked.answer(200, "application/json").end()
+    resumed = wire.session()
+    call = resumed.emit("B", 2).bare(_uuid(11)).log(_uuid(12), "B", 1)
+    asked = resumed.get(_uuid(12))
+    call.end()
+    asked.answer().log(_uuid(13), "B", 2).result(_uuid(14), call.rpc_id).end()
+    assert ("IDL-5", Fault.RETRY_MISSING) not in wire.faults(Profile.MCP)
+    left = wire.session()
+    left.emit("C", 2).bare(_uuid(21)).log(_uuid(22), "C", 1).end()
+    assert ("IDL-5", Fault.RETRY_MISSING) in wire.faults(Profile.MCP)

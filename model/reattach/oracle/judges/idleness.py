@@ -149,7 +149,11 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
         return
     if view.stream.kind is not StreamKind.REQUEST or call.answered or call.cancelled is not None:
         return
-    if view.stream.session.ended is not None or view.successor is not None or view.position is None:
+    session = view.stream.session
+    if session.ended is not None or view.successor is not None or view.position is None:
+        return
+    # What a DELETE or a resumption brings about may be seen before its answer.
+    if any(_ends_the_view(other, view) for other in session.open_exchanges()):
         return
     if not TRAITS[exchange.revision].priming or not view.once("IDL-5"):
         return
@@ -162,6 +166,12 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
         "the server ended the body before the response without having sent `retry`",
         evidence(exchange, show=cursor_of(view), last=moment.seen),
     )
+
+
+def _ends_the_view(other: Exchange, view: View) -> bool:
+    """Whether a request that is under way gives the server a reason of its own to end a view."""
+    takes_over = other.cursor is not None and other.cursor.stream is view.stream
+    return other.answer is None and (other.request.method == "DELETE" or takes_over)
 
 
 # IDL-6
