@@ -24,7 +24,7 @@ class Pace:
     answer_ms: int = 0
     """The longest time from a simple request to the head of its response."""
     gap_ms: int = 0
-    """The longest time between two events of a call left alone, beyond the interval that was asked for."""
+    """The longest time between two events of a call left alone, beyond the interval that was asked for, if one was."""
 
     def answered(self, elapsed_ms: int) -> None:
         """Take note of a response time."""
@@ -38,13 +38,13 @@ class Pace:
     def quiet_ms(self) -> int:
         """The quiet period."""
         low, high = QUIET_MS
-        return min(max(8 * (self.answer_ms + self.gap_ms), low), high)
+        return min(max(8 * self.answer_ms + 4 * self.gap_ms, low), high)
 
     @property
     def patience_ms(self) -> int:
         """The patience."""
         low, high = PATIENCE_MS
-        return min(max(40 * (self.answer_ms + self.gap_ms), low), high)
+        return min(max(40 * self.answer_ms + 10 * self.gap_ms, low), high)
 
     def describe(self) -> str:
         """One line for the report's notes."""
