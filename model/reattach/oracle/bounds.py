@@ -5,8 +5,8 @@ histories, one in which as much as possible was emitted after the cursor and as 
 little and as late as possible. Each is played to the machine itself, which then decides on the cursor. Where the two
 decisions agree, every history agrees.
 
-Not seen are messages on a standalone stream that nobody listens to. A server that sends such unasked may have evicted
-more than is assumed here.
+Not seen are messages on a standalone stream that nobody listens to. A server that is seen to send such unasked is not
+held to granting anything; one that does it only while nobody listens is taken to send none.
 """
 
 from enum import Enum
@@ -16,7 +16,17 @@ from attrs import define, evolve, frozen
 from reattach.machine.cursor import Cursor, Presence
 from reattach.machine.policy import Policy
 from reattach.machine.session import Session as Machine
-from reattach.machine.transition import Disconnect, Emit, Emitted, Opened, OpenStream, Resume, open_session, step
+from reattach.machine.transition import (
+    Disconnect,
+    Emit,
+    Emitted,
+    Finish,
+    Opened,
+    OpenStream,
+    Resume,
+    open_session,
+    step,
+)
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.record import SLACK_MS, Call, Event, Exchange, Run, Session, StreamKind
 
@@ -94,6 +104,9 @@ class _History:
         self.session = done.session
         return done.result.seq if isinstance(done.result, Emitted) else 0
 
+    def finish(self) -> None:
+        self.session = step(self.policy, self.session, self.now, Finish(self.stream)).session
+
     def grants(self, seq: int, at: int) -> bool:
         cursor = Cursor(Presence.PRESENT, _TAG, self.stream, seq)
         return isinstance(step(self.policy, self.session, max(self.now, at), Resume(9, cursor)).result, Opened)
@@ -108,18 +121,20 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     seen_at = [(event, event.seen.at) for event in fewest]
     counted = _policy(run.declaration, events=True)
     aged = _policy(run.declaration, age=SLACK_MS)
-    if not _granted(counted, cursor, seen_at, _NOTHING, exchange.asked.at):
+    if not _granted(counted, cursor, seen_at, _NOTHING, exchange.asked.at, False):
         return Judged(Holding.COUNT, _exactly(session, cursor, exchange, len(fewest)))
-    if not _granted(aged, cursor, seen_at, _NOTHING, exchange.asked.at):
+    if not _granted(aged, cursor, seen_at, _NOTHING, exchange.asked.at, False):
         return Judged(Holding.AGE)
-    unseen = _unseen(session, cursor)
+    unseen = None if run.chatty else _unseen(session, cursor)
     if unseen is None or run.declaration.window_events is None or run.declaration.window_ms is None:
         return Judged(Holding.UNSURE)
     most = _possibly_after(session, cursor, exchange)
     begun = [(event, _emitted_at_earliest(run, event)) for event in most]
     answered = exchange.answer.at if exchange.answer is not None else exchange.asked.at
     strict = _policy(run.declaration, events=True, age=-SLACK_MS)
-    if strict.window_ms <= 0 or not _granted(strict, cursor, begun, unseen, answered):
+    if strict.window_ms <= 0 or not _granted(
+        strict, cursor, begun, unseen, answered, cursor.stream.kind is StreamKind.REQUEST
+    ):
         return Judged(Holding.UNSURE)
     stream = cursor.stream
     caught_up = next(stream.after(cursor), None) is None and stream.finished is not None
@@ -150,7 +165,9 @@ def _policy(declaration: Declaration, *, events: bool = False, age: int | None =
     return policy
 
 
-def _granted(policy: Policy, cursor: Event, after: list[tuple[Event, int]], unseen: _Unseen, at: int) -> bool:
+def _granted(
+    policy: Policy, cursor: Event, after: list[tuple[Event, int]], unseen: _Unseen, at: int, finished: bool
+) -> bool:
     """Whether the machine grants the cursor, if these messages were emitted after it, the unseen ones last."""
     begun = min([cursor.seen.at, *(when for _, when in after)])
     history = _History(policy, open_session(_TAG, "", begun), begun)
@@ -159,12 +176,15 @@ def _granted(policy: Policy, cursor: Event, after: list[tuple[Event, int]], unse
     seq = history.seq
     if cursor.message:
         seq = history.emit(history.stream, begun, cursor.size)
-    for event, when in after:
-        history.emit(history.stream if event.stream is cursor.stream else other, when, event.size)
-    for size in unseen.mine:
-        history.emit(history.stream, begun, size)
-    for size in unseen.others:
-        history.emit(other, begun, size)
+    # What was not seen of the cursor's own stream comes before all that is of others: so it is evicted soonest.
+    mine = [(event.size, when) for event, when in after if event.stream is cursor.stream]
+    others = [(event.size, when) for event, when in after if event.stream is not cursor.stream]
+    for size, when in [*mine, *((size, begun) for size in unseen.mine)]:
+        history.emit(history.stream, when, size)
+    if finished:  # and so it is forgotten with its last event
+        history.finish()
+    for size, when in [*others, *((size, begun) for size in unseen.others)]:
+        history.emit(other, when, size)
     return history.grants(seq, at)
 
 

@@ -329,8 +329,9 @@ def _note_refusal(exchange: Exchange) -> None:
     session = exchange.session
     if session is None or exchange.life is not Life.LIVE or not exchange.owner_asks:
         return
-    if exchange.resolution in (Resolution.REFUSED, Resolution.CRASHED, Resolution.HUNG) or exchange.bad:
-        session.refused = exchange
+    harmless = exchange.resolution not in (Resolution.REFUSED, Resolution.CRASHED, Resolution.HUNG) and not exchange.bad
+    if not harmless and (session.refused is None or session.refused.status != 404):
+        session.refused = exchange  # of several that may have ended the session, the first
 
 
 def _open_view(run: Run, exchange: Exchange) -> None:
@@ -499,6 +500,8 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
     if event is None:
         event = _new_event(run, seen, view, frame, key, content)
         event.number, event.response = number, response
+        if frame.has_data and view.stream.kind is StreamKind.STANDALONE:
+            run.chatty = run.chatty or not _is_asked_for(run, session, key)
         _put(run, view, event)
     _name(run, session, event, frame.id, key if frame.has_data else None, collides)
     already = event.seq in view.delivered
@@ -575,6 +578,12 @@ def _owner_call(run: Run, session: Session, key: str, label: str | None) -> Call
         return None
     calls = [call for call in run.claims.get(label, ()) if call.session is session]
     return calls[0] if len(calls) == 1 else None
+
+
+def _is_asked_for(run: Run, session: Session, key: str) -> bool:
+    """Whether a call of the session is known to cause a message."""
+    calls = run.claims.get(label_of_key(key) or "", ())
+    return any(key in (call.pushed or ()) for call in calls if call.session is session)
 
 
 def _new_event(run: Run, seen: Seen, view: View, frame: Frame, key: str, content: str) -> Event:
@@ -707,8 +716,11 @@ def _advance(run: Run, view: View, event: Event, seen: Seen, message: bool) -> t
 
 def _closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     exchange.end = seen
-    if exchange.session is not None and exchange.owner_asks:
-        exchange.session.last_sign = max(exchange.session.last_sign or seen.at, seen.at)
+    session = exchange.session
+    if session is not None and exchange.owner_asks:
+        # When the server ended what was not read for a while, nobody can say.
+        late = bool(exchange.pauses) and exchange.ended_by is not Party.CLIENT
+        session.last_sign = None if late else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
         yield Rested(exchange.view, seen)
     elif exchange.answer is None:

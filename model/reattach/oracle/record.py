@@ -418,6 +418,14 @@ class Exchange:
         return self.end is not None and isinstance(self.end.observation, Closed) and self.end.observation.clean
 
     @property
+    def had_its_say(self) -> bool:
+        """Whether what has not come by now was not sent: the server ended the body, or silence followed.
+
+        A connection that breaks, or that the client cuts, may lose what was on its way.
+        """
+        return self.quiet is not None or (self.ended_by is Party.SERVER and self.ended_cleanly)
+
+    @property
     def paused(self) -> bool:
         """Whether the reader is not reading it now."""
         return bool(self.pauses) and self.pauses[-1].ended is None
@@ -546,6 +554,8 @@ class Run:
     sessions_issued: int = 0
     never_statuses: dict[str, set[int]] = field(factory=dict)
     """By method: how requests under a session id that was never issued were answered."""
+    chatty: bool = False
+    """Whether a message came on a standalone stream that no call was known to cause."""
     speaks_sessionless: bool = False
     """Whether a POST in a revision without sessions was answered with a success."""
     strays: int = 0

@@ -24,7 +24,7 @@ def the_position_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]
 def the_position_is_stated(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumed view on which nothing came."""
     view = moment.view
-    if view.resumed and (view.exchange.ended_by is not Party.CLIENT or view.stated is not None):
+    if view.resumed and (view.exchange.had_its_say or view.stated is not None):
         yield from _position(view, moment.seen)
 
 
@@ -62,7 +62,9 @@ def the_old_view_gets_nothing(run: Run, moment: Delivered) -> Iterator[Judgement
     new = old.successor
     if new is None or event is None or not frame_of(moment.seen).has_data or not _is_beyond(new, event):
         return
-    granted, over = new.exchange.answer, new.exchange.ended_by is Party.SERVER
+    granted = new.exchange.answer
+    end = new.exchange.end
+    over = end is not None and new.exchange.had_its_say and new.ended_because is None and not _was_taken(new, end)
     if granted is None:
         return
     late = drained(old.exchange, moment.seen, granted)
@@ -80,6 +82,12 @@ def the_old_view_gets_nothing(run: Run, moment: Delivered) -> Iterator[Judgement
                 "a resumption was granted and ended at once, and the stream went on where nobody reads",
                 _takeover_evidence(old, new, moment.seen),
             )
+
+
+def _was_taken(view: View, seen: Seen) -> bool:
+    """Whether a view had itself lost its stream to a later one by then."""
+    answer = view.successor.exchange.answer if view.successor is not None else None
+    return answer is not None and answer.index < seen.index
 
 
 def _is_beyond(new: View, event: Event) -> bool:
@@ -130,15 +138,15 @@ def nothing_is_split(run: Run, moment: Rested) -> Iterator[Judgement]:
         return
     if new.exchange.ended_by is Party.CLIENT and new.exchange.quiet is None:
         return
-    taken = new.successor.exchange.answer if new.successor is not None else None
+    if _was_taken(new, moment.seen):
+        return
     for old in new.takeover_of:
         for event in old.order:
             seen = old.delivered.get(event.seq)
             if seen is None or seen.index < granted.index or event.seq in new.delivered or not _is_beyond(new, event):
                 continue
-            if taken is None or seen.index < taken.index:
-                yield from _split(old, new, event, moment.seen)
-                break
+            yield from _split(old, new, event, moment.seen)
+            break
 
 
 @judge("ATT-2", "DEL-10", on=Rested)

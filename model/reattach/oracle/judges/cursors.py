@@ -174,7 +174,7 @@ def old_cursors_are_not_served_with_scraps(run: Run, moment: Rested) -> Iterator
     view, exchange = moment.view, moment.view.exchange
     if not view.resumed or view.ended_because is not None or view.floor or not _is_live(exchange):
         return
-    if exchange.ended_by is Party.CLIENT and not view.order and exchange.rested is None:
+    if not view.order and not exchange.had_its_say:
         return
     owed = [event for event in view.stream.after(view.cursor) if event.seen.index < exchange.asked.index]
     if not owed or owed[0].seq in view.delivered or "CUR-4" in view.judged:
@@ -186,7 +186,7 @@ def old_cursors_are_not_served_with_scraps(run: Run, moment: Rested) -> Iterator
         last=moment.seen if not view.order else view.delivered.get(view.order[0].seq, moment.seen),
     )
     if not view.order:
-        if view.foreign or (view.successor is not None and exchange.rested is None):
+        if view.foreign:
             return
         view.judged.add("CUR-4")
         how = "ended" if moment.over else "was silent"
@@ -257,7 +257,7 @@ def the_newest_cursor_repeats_nothing(run: Run, moment: Delivered) -> Iterator[J
 def the_newest_cursor_gives_an_empty_suffix(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption from the newest event that brought new events only, or none."""
     view = moment.view
-    if view.resumed and view.exchange.newest and view.exchange.ended_by is not Party.CLIENT and view.once("CUR-8"):
+    if view.resumed and view.exchange.newest and view.exchange.had_its_say and view.once("CUR-8"):
         yield Held("CUR-8")
 
 

@@ -58,7 +58,7 @@ def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
 def nothing_came_twice(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption that delivered something, or had the chance to, and repeated nothing."""
     view = moment.view
-    if view.resumed and (view.order or view.exchange.ended_by is not Party.CLIENT) and view.once("DEL-1"):
+    if view.resumed and (view.order or view.exchange.had_its_say) and view.once("DEL-1"):
         yield Held("DEL-1")
 
 
@@ -187,7 +187,7 @@ def _lost_tail(call: Call, view: View, tail: tuple[str, ...], seen: Seen) -> Ite
                 f"the resumed view stayed open and silent, and {_list(tail)} never came",
                 evidence(*parts, show=shown, last=exchange.quiet),
             )
-    elif exchange.ended_by is Party.SERVER and exchange.end is not None:
+    elif exchange.ended_by is Party.SERVER and exchange.ended_cleanly and exchange.end is not None:
         what = f"the resumption from {position(view.cursor)} was ended by the server, and {_list(tail)} never came"
         shown_loss = evidence(*parts, show=shown, last=exchange.end)
         if view.once("DEL-2"):
@@ -229,7 +229,7 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
                 f"the resumed standalone view stayed open and silent, and {_list(missing)} never came",
                 evidence(*parts, show=shown, last=exchange.quiet),
             )
-    elif (last := exchange.end if exchange.ended_by is Party.SERVER else quiet) is not None and view.once("DEL-2"):
+    elif exchange.had_its_say and (last := quiet or exchange.end) is not None and view.once("DEL-2"):
         yield Broken(
             "DEL-2",
             Fault.SILENT_GAP,

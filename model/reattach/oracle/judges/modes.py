@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from reattach.oracle.evidence import cursor_of, evidence, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Answered, Delivered, Resolved, Rested
-from reattach.oracle.observation import Party
 from reattach.oracle.record import Bearing, Life, Resolution, Run, frame_of
 from reattach.oracle.verdict import Fault
 
@@ -53,7 +52,7 @@ def a_grant_is_not_silent(run: Run, moment: Rested) -> Iterator[Judgement]:
     view, exchange = moment.view, moment.view.exchange
     if not exchange.resumes or exchange.bearing is Bearing.UNKNOWN or exchange.life is not Life.LIVE:
         return
-    if not view.silent or exchange.ended_by is Party.CLIENT:
+    if not view.silent or not exchange.had_its_say:
         return
     if view.stated is not None or view.ended_because is not None:
         if view.once("MOD-1"):

@@ -7,7 +7,7 @@ from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Delivered, Resolved, Rested
 from reattach.oracle.observation import Party
-from reattach.oracle.record import Bearing, Exchange, Life, Resolution, Run, View, frame_of
+from reattach.oracle.record import Bearing, Exchange, Life, Resolution, Run, StreamKind, View, frame_of
 from reattach.oracle.verdict import Fault
 
 
@@ -112,7 +112,7 @@ def a_healthy_reader_is_not_overtaken(run: Run, moment: Rested) -> Iterator[Judg
     exchange = view.exchange
     if limit is None or exchange.pauses or not moment.over or exchange.bad:
         return
-    if view.ended_because == "overtaken" and _is_alone(view):
+    if view.ended_because == "overtaken" and _is_alone(run, view):
         if view.once("WIN-6"):
             yield Broken(
                 "WIN-6",
@@ -126,8 +126,18 @@ def a_healthy_reader_is_not_overtaken(run: Run, moment: Rested) -> Iterator[Judg
             yield Held("WIN-6")
 
 
-def _is_alone(view: View) -> bool:
-    """Whether no other stream of the session was seen to emit anything while the view was open."""
-    since = view.exchange.asked.index
-    others = (stream for stream in view.stream.session.streams if stream is not view.stream)
-    return not any(event.seen.index > since for stream in others for event in stream.messages)
+def _is_alone(run: Run, view: View) -> bool:
+    """Whether no other stream of the session can have emitted anything while the view was open."""
+    since, session = view.exchange.asked.index, view.stream.session
+    if run.chatty or any(stream.kind is StreamKind.UNKNOWN for stream in session.streams):
+        return False
+    for call in session.calls.values():
+        if call is view.stream.call:
+            continue
+        seen = [session.known(key) for key in call.pushed or ()]
+        if any(event is None or event.seen.index > since for event in seen):
+            return False
+        finished = call.stream.finished if call.stream is not None else None
+        if call.stream is not None and (finished is None or finished.index > since):
+            return False
+    return True
