@@ -63,8 +63,6 @@ class Judged:
     holding: Holding
     behind: int = -1
     """How many messages the session has emitted since the cursor; -1 if that is not sure."""
-    caught_up: bool = False
-    """Whether surely nothing follows the cursor on its stream."""
     maybe_empty: bool = False
     """Whether the window may hold nothing at all."""
 
@@ -79,6 +77,20 @@ class _Unseen:
 
 
 _NOTHING = _Unseen()
+
+
+@frozen
+class _Story:
+    """What may have been emitted, and when, from a cursor on."""
+
+    cursor: Event
+    born: int
+    """Milliseconds: when the event of the cursor was emitted."""
+    after: tuple[tuple[Event, int], ...]
+    """What was emitted after it, and when; in order."""
+    unseen: _Unseen = _NOTHING
+    finished: bool = False
+    """Whether the stream is finished after that, and so is forgotten with its last event."""
 
 
 @define
@@ -118,31 +130,25 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     if cursor is None or session is None or session.restarted or not _is_declared(run.declaration):
         return Judged(Holding.UNSURE)
     fewest = _surely_after(session, cursor, exchange)
-    seen_at = [(event, event.seen.at) for event in fewest]
-    counted = _policy(run.declaration, events=True)
-    aged = _policy(run.declaration, age=SLACK_MS)
-    if not _granted(counted, cursor, seen_at, _NOTHING, exchange.asked.at, False):
+    kindest = _Story(cursor, cursor.seen.at, tuple((event, event.seen.at) for event in fewest))
+    if not _granted(_policy(run.declaration, events=True), kindest, exchange.asked.at):
         return Judged(Holding.COUNT, _exactly(session, cursor, exchange, len(fewest)))
-    if not _granted(aged, cursor, seen_at, _NOTHING, exchange.asked.at, False):
+    if not _granted(_policy(run.declaration, age=SLACK_MS), kindest, exchange.asked.at):
         return Judged(Holding.AGE)
     unseen = None if run.chatty else _unseen(session, cursor)
     if unseen is None or run.declaration.window_events is None or run.declaration.window_ms is None:
         return Judged(Holding.UNSURE)
     most = _possibly_after(session, cursor, exchange)
-    begun = [(event, _emitted_at_earliest(run, event)) for event in most]
+    born = _emitted_at_earliest(run, cursor)
+    after = tuple((event, _emitted_at_earliest(run, event)) for event in most)
+    harshest = _Story(cursor, born, after, unseen, finished=cursor.stream.kind is StreamKind.REQUEST)
     answered = exchange.answer.at if exchange.answer is not None else exchange.asked.at
     strict = _policy(run.declaration, events=True, age=-SLACK_MS)
-    if strict.window_ms <= 0 or not _granted(
-        strict, cursor, begun, unseen, answered, cursor.stream.kind is StreamKind.REQUEST
-    ):
+    if strict.window_ms <= 0 or not _granted(strict, harshest, answered):
         return Judged(Holding.UNSURE)
-    stream = cursor.stream
-    caught_up = next(stream.after(cursor), None) is None and stream.finished is not None
-    born = _emitted_at_earliest(run, cursor)
     return Judged(
         Holding.HELD,
         len(most) if len(most) == len(fewest) and unseen == _NOTHING else -1,
-        caught_up,
         maybe_empty=not most and unseen == _NOTHING and answered - born > strict.window_ms,
     )
 
@@ -165,26 +171,23 @@ def _policy(declaration: Declaration, *, events: bool = False, age: int | None =
     return policy
 
 
-def _granted(
-    policy: Policy, cursor: Event, after: list[tuple[Event, int]], unseen: _Unseen, at: int, finished: bool
-) -> bool:
-    """Whether the machine grants the cursor, if these messages were emitted after it, the unseen ones last."""
-    begun = min([cursor.seen.at, *(when for _, when in after)])
-    history = _History(policy, open_session(_TAG, "", begun), begun)
-    other = history.open(1)
+def _granted(policy: Policy, story: _Story, at: int) -> bool:
+    """Whether the machine grants the story's cursor at ``at`` milliseconds."""
+    history = _History(policy, open_session(_TAG, "", story.born), story.born)
+    elsewhere = history.open(1)
     history.stream = history.open(2)
     seq = history.seq
-    if cursor.message:
-        seq = history.emit(history.stream, begun, cursor.size)
+    if story.cursor.message:
+        seq = history.emit(history.stream, story.born, story.cursor.size)
     # What was not seen of the cursor's own stream comes before all that is of others: so it is evicted soonest.
-    mine = [(event.size, when) for event, when in after if event.stream is cursor.stream]
-    others = [(event.size, when) for event, when in after if event.stream is not cursor.stream]
-    for size, when in [*mine, *((size, begun) for size in unseen.mine)]:
+    mine = [(event.size, when) for event, when in story.after if event.stream is story.cursor.stream]
+    others = [(event.size, when) for event, when in story.after if event.stream is not story.cursor.stream]
+    for size, when in [*mine, *((size, story.born) for size in story.unseen.mine)]:
         history.emit(history.stream, when, size)
-    if finished:  # and so it is forgotten with its last event
+    if story.finished:
         history.finish()
-    for size, when in [*others, *((size, begun) for size in unseen.others)]:
-        history.emit(other, when, size)
+    for size, when in [*others, *((size, story.born) for size in story.unseen.others)]:
+        history.emit(elsewhere, when, size)
     return history.grants(seq, at)
 
 

@@ -136,9 +136,7 @@ def nothing_is_split(run: Run, moment: Rested) -> Iterator[Judgement]:
     granted = new.exchange.answer
     if not new.takeover_of or granted is None or new.cursor is None or new.ended_because is not None:
         return
-    if new.exchange.ended_by is Party.CLIENT and new.exchange.quiet is None:
-        return
-    if _was_taken(new, moment.seen):
+    if not new.exchange.had_its_say or _was_taken(new, moment.seen):
         return
     for old in new.takeover_of:
         for event in old.order:
