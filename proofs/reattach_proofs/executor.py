@@ -62,6 +62,8 @@ class Path(Generic[T]):
     trace: tuple[Event, ...]
     """Its decisions and facts, in order; a fact is an instance of a contract of what stands in for unbounded data."""
     result: T
+    model: Model
+    """Values under which it is taken."""
     repeated: int = 0
     """How much of the trace it has in common with a path before it."""
     notes: tuple[object, ...] = ()
@@ -204,7 +206,7 @@ def paths(
                 pending.append(((*run.trace[: fork.at], fork.decision.other()), fork.depth, fork.model))
             repeated = max(len(repeat) - 1, 0)
             if ended:
-                yield Path(tuple(run.trace), ended[0], repeated, tuple(run.notes))
+                yield Path(tuple(run.trace), ended[0], run.reached(), repeated, tuple(run.notes))
             elif dead_ends is not None:
                 dead_ends.append(DeadEnd(tuple(run.trace), repeated))
     finally:

@@ -77,11 +77,13 @@ def explore(
     sometimes: Mapping[str, Callable[[S, L, S], bool]] | None = None,
     limit: int = 10_000_000,
     until_seen: bool = False,
+    thorough: bool = False,
 ) -> Explored[S, L]:
     """Visit every state of the space.
 
     ``always`` holds of every state, ``each`` of every step; the first that does not ends the exploration. ``sometimes``
-    names steps that are to be seen at least once; with ``until_seen`` the exploration ends when all were.
+    names steps that are to be seen at least once; with ``until_seen`` the exploration ends when all were. ``thorough``
+    asks ``always`` at the end of every step, not only of the first state with its key: it finds what the key hides.
     Raises SpaceTooLargeError beyond ``limit`` states.
     """
     states_hold, steps_hold = tuple(always), tuple(each)
@@ -126,12 +128,14 @@ def explore(
                 if key == known:
                     continue
                 transitions += 1
-                if key in visited:
+                if key in visited and not thorough:
                     continue
-                visited.add(key)
                 for holds in states_hold:
                     if not holds(after):
                         return ended(Counterexample(holds.__name__, trace_to(number, label, after)))
+                if key in visited:
+                    continue
+                visited.add(key)
                 if len(visited) > limit:
                     raise SpaceTooLargeError(f"more than {limit} states")
                 origins.append((number, label))

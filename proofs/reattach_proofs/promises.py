@@ -5,6 +5,9 @@ event the session ever had (the one emitted by this step included). The prover a
 event of an arbitrary session; the explorer asks for it with every event of a real one. The claims are grouped by the
 theorem that they make up; ``THEOREMS`` says which clauses each supports.
 
+What a budget means is said here in its own words (``_is_late``, ``_is_left``), not by the machine's functions for it,
+so that a change of those is not a change of the promise.
+
 Of events, ``events.entry(seq)`` gives the one with that seq, whether or not it is still held; its stream is 0 if that
 seq is no event.
 """
@@ -24,20 +27,22 @@ from reattach.machine.session import (
     Session,
     Stream,
     StreamKind,
-    absence_deadline,
+    View,
     find_stream,
     find_viewed,
-    is_behind,
     is_viewed,
     mark_of,
-    stall_deadline,
 )
 from reattach.machine.transition import (
     Accepted,
+    Arrive,
     Cause,
+    Depart,
     Disconnect,
+    Done,
     Emit,
     Emitted,
+    Ending,
     Finish,
     Gone,
     Idle,
@@ -74,7 +79,7 @@ class Claim:
 
     theorem: str
     name: str
-    holds: Callable[[], bool]
+    holds: Callable[..., bool]
 
 
 @frozen
@@ -199,10 +204,58 @@ def invariant_claims(policy: Policy, session: Session, events: Events, any: Entr
             name,
             lambda holds=holds: _unless(session, any) or _unless(session, other) or holds(),
         )
+    yield Claim(BUDGETS.name, "an absent client's session is over", lambda: not _is_left(policy, session))
+    for stream in session.streams:
+        newest = events.entry(stream.last)
+        yield Claim(BUDGETS.name, "no view is late", lambda stream=stream: not _is_late(policy, session.now, stream))
+        yield Claim(
+            BOUNDED.name,
+            "a stream on record is unfinished, read or held",
+            lambda stream=stream, newest=newest: (
+                not stream.finished
+                or is_viewed(stream)
+                or (newest.stream == stream.number and newest.seq >= session.window.low)
+            ),
+        )
 
 
 def _unless(session: Session, entry: Entry) -> bool:
     return not inductive.is_emitted(session, entry)
+
+
+def _has_unread(stream: Stream) -> bool:
+    """Whether its view has something to take that it has not taken."""
+    view = stream.view
+    return is_viewed(stream) and (
+        view.outstanding or view.greeting is not Greeting.NOTHING or stream.last > view.position
+    )
+
+
+def _is_late(policy: Policy, now: int, stream: Stream) -> bool:
+    """Whether its view has left something unread for longer than the stall budget (IDL-1)."""
+    return _has_unread(stream) and now - stream.view.since > policy.stall_ms
+
+
+def _is_in_use(session: Session) -> bool:
+    """Whether something of the session is open."""
+    for stream in session.streams:
+        if is_viewed(stream) or (stream.kind is StreamKind.REQUEST and not stream.finished):
+            return True
+    return session.requests >= 1
+
+
+def _is_left(policy: Policy, session: Session) -> bool:
+    """Whether nothing is open and there was no sign of the client for longer than the absence budget (IDL-4)."""
+    return not _is_in_use(session) and session.now - session.seen > policy.absence_ms
+
+
+def _open_streams(session: Session) -> int:
+    """How many streams are unfinished or read."""
+    total = 0
+    for stream in session.streams:
+        if is_viewed(stream) or not stream.finished:
+            total += 1
+    return total
 
 
 def step_claims(policy: Policy, old: Session, given: Input, after: Step, events: Events, any: Entry) -> Iterator[Claim]:
@@ -211,18 +264,18 @@ def step_claims(policy: Policy, old: Session, given: Input, after: Step, events:
         case Resume(_, Cursor(Presence.PRESENT)):
             yield from _of_resumption(policy, old, given, after, events, any)
         case Resume() | OpenStream():
-            yield from _of_fresh_view(old, given, after)
+            yield from _of_fresh_view(policy, old, given, after, any)
         case Emit():
             yield from _of_emission(policy, old, given, after, any)
         case Write():
             yield from _of_write(policy, old, given, after, events, any)
-        case Accepted() | Disconnect() | Finish() | Tick():
-            yield from _of_bookkeeping(old, given, after)
+        case Accepted() | Disconnect() | Finish() | Tick() | Arrive() | Depart():
+            yield from _of_bookkeeping(policy, old, given, after)
         case Terminate():
             yield from _of_termination(policy, old, after)
-        case _:
-            pass
     yield from _frame(old, given, after)
+    if after.session.alive:
+        yield from _of_clocks(policy, old, given, after)
 
 
 def _of_resumption(
@@ -238,7 +291,8 @@ def _of_resumption(
             yield Claim(
                 DECISION.name, "a view is granted on the cursor's stream", lambda: known and number == cursor.stream
             )
-            yield Claim(NO_DUPLICATE.name, "the view starts at the cursor", lambda: position == cursor.seq)
+            yield Claim(NO_DUPLICATE.name, "the view starts no earlier than the cursor", lambda: position >= cursor.seq)
+            yield Claim(NO_SILENT_LOSS.name, "the view starts no later than the cursor", lambda: position <= cursor.seq)
             yield Claim(EXPLICIT.name, "a granted cursor was sent", lambda: was_sent(stream, cursor.seq, at_cursor))
             yield Claim(
                 LOSSLESS.name,
@@ -300,7 +354,8 @@ def _of_attachment(
     """The connection has the one view of its stream, at ``position``; the view it had before is ended."""
     viewed = find_viewed(after.session, given.connection)
     yield Claim(ONE_VIEW.name, "the new connection has the view", lambda: viewed.number != 0)
-    yield Claim(NO_DUPLICATE.name, "the view is where it was said to be", lambda: viewed.view.position == position)
+    yield Claim(NO_DUPLICATE.name, "the view starts no earlier than was said", lambda: viewed.view.position >= position)
+    yield Claim(NO_SILENT_LOSS.name, "the view starts no later than was said", lambda: viewed.view.position <= position)
     yield Claim(ONE_VIEW.name, "exactly the old view is ended", lambda: _endings_are(after, before))
     yield Claim(
         ONE_VIEW.name,
@@ -316,16 +371,37 @@ def _endings_are(after: Step, before: Stream) -> bool:
     if not is_viewed(before):
         return after.endings == ()
     return (
-        len(after.endings) == 1
-        and after.endings[0].connection == before.view.connection
-        and after.endings[0].cause is Cause.TAKEN_OVER
+        len(after.endings) == 1 and after.endings[0].cause is Cause.TAKEN_OVER and _is_told_of(after.endings[0], before)
     )
 
 
-def _of_fresh_view(old: Session, given: Resume | OpenStream, after: Step) -> Iterator[Claim]:
+def _is_told_of(ending: Ending, stream: Stream) -> bool:
+    """Whether it ends the stream's view, and says where that stood."""
+    view = stream.view
+    return ending.connection == view.connection and ending.stream == stream.number and ending.position == view.position
+
+
+def _of_fresh_view(
+    policy: Policy, old: Session, given: Resume | OpenStream, after: Step, any: Entry
+) -> Iterator[Claim]:
     match after.result:
         case Opened(number, position):
             known = find_stream(old, number)
+            yield Claim(
+                INVARIANT.name,
+                "a new stream has a new number",
+                lambda: known.number != 0 or (number > old.opened and after.session.opened == number),
+            )
+            yield Claim(
+                BOUNDED.name,
+                "a stream is opened only within the limit",
+                lambda: known.number != 0 or _open_streams(after.session) <= policy.open_streams,
+            )
+            yield Claim(
+                NO_SILENT_LOSS.name,
+                "a fresh view misses nothing that is held",
+                lambda: any.stream != number or any.seq > position or any.seq < old.window.low or _unless(old, any),
+            )
             yield Claim(
                 DECISION.name,
                 "a fresh view repeats nothing that an earlier view was given",
@@ -337,8 +413,17 @@ def _of_fresh_view(old: Session, given: Resume | OpenStream, after: Step) -> Ite
                 lambda: position == mark_of(after.session, find_stream(after.session, number)),
             )
             yield from _of_attachment(old, given, after, known, position)
-        case Refuse():
+        case Refuse(reason):
             yield Claim(EXPLICIT.name, "a refusal changes nothing", lambda: _unchanged(old, after))
+            yield Claim(
+                EXPLICIT.name,
+                "a fresh view is refused for what is the matter",
+                lambda: (
+                    reason is Reason.CURSOR_MALFORMED
+                    if isinstance(given, Resume) and given.cursor.presence is Presence.MALFORMED
+                    else reason is Reason.STREAMS_EXHAUSTED and _open_streams(old) >= policy.open_streams
+                ),
+            )
         case _:
             yield Claim(DECISION.name, "the answer is a view or a refusal", lambda: False)
 
@@ -351,7 +436,12 @@ def _of_emission(policy: Policy, old: Session, given: Emit, after: Step, any: En
             yield Claim(
                 INVARIANT.name, "an event takes the next seq", lambda: seq == window.next and held.next == seq + 1
             )
-            yield Claim(ISOLATION.name, "an event is on the stream it was for", lambda: number == stream.number)
+            yield Claim(
+                ISOLATION.name,
+                "an event is on the stream it was for",
+                lambda: number == stream.number and (any.seq != seq or any.stream == number),
+            )
+            yield Claim(NO_SILENT_LOSS.name, "a finished stream takes no more events", lambda: not stream.finished)
             yield Claim(
                 BACKPRESSURE.name,
                 "no reader loses an event to its own stream",
@@ -380,19 +470,41 @@ def _of_emission(policy: Policy, old: Session, given: Emit, after: Step, any: En
                 "only a reader of the same stream makes an emission wait",
                 lambda: is_viewed(stream) and stream.view.position < stream.last,
             )
-        case _:
+            owed = window.successor(stream.number, stream.view.position)
+            yield Claim(
+                BACKPRESSURE.name,
+                "an emission waits only where its own reader would lose something",
+                lambda: (
+                    owed.seq != 0
+                    and (
+                        window.count - owed.count + 2 > policy.window_events
+                        or window.size + given.size - owed.start > policy.window_bytes
+                    )
+                ),
+            )
+        case Refuse(reason):
+            yield Claim(EXPLICIT.name, "a refusal changes nothing", lambda: _unchanged(old, after))
             yield Claim(
                 EXPLICIT.name,
-                "a refusal changes nothing",
-                lambda: isinstance(after.result, Refuse) and _unchanged(old, after),
+                "an emission is refused for what is the matter",
+                lambda: (
+                    reason is Reason.STREAM_FINISHED
+                    if stream.finished
+                    else reason is Reason.MESSAGE_TOO_LARGE and given.size > policy.window_bytes
+                ),
             )
+        case _:
+            yield Claim(DECISION.name, "an emission has an answer", lambda: False)
 
 
 def _of_write(policy: Policy, old: Session, given: Write, after: Step, events: Events, any: Entry) -> Iterator[Claim]:
     stream = find_viewed(old, given.connection)
     view = stream.view
     changed = find_stream(after.session, stream.number)
-    of_stream = lambda: any.stream == stream.number and not _unless(old, any)  # noqa: E731  # one phrase in many claims
+
+    def of_stream() -> bool:
+        return any.stream == stream.number and not _unless(old, any)
+
     if stream.number == 0:
         yield Claim(ONE_VIEW.name, "what has no view is given nothing", lambda: isinstance(after.result, NoView))
         return
@@ -452,17 +564,50 @@ def _of_write(policy: Policy, old: Session, given: Write, after: Step, events: E
             yield Claim(
                 PROGRESS.name,
                 "an unblocked view withholds nothing",
-                lambda: view.outstanding or not (of_stream() and any.seq > view.position),
+                lambda: (
+                    view.outstanding
+                    or (view.greeting is Greeting.NOTHING and not (of_stream() and any.seq > view.position))
+                ),
+            )
+            yield Claim(
+                PROGRESS.name,
+                "the view of a finished stream that was given all is ended",
+                lambda: view.outstanding or not stream.finished,
             )
             yield Claim(NO_SILENT_LOSS.name, "a comment moves nothing", lambda: changed.view.position == view.position)
+            yield Claim(PROGRESS.name, "a comment is written when it is due", lambda: _is_due(policy, old, after, view))
         case _:
             yield Claim(PROGRESS.name, "a view has an answer", lambda: False)
 
 
-def _of_bookkeeping(old: Session, given: Input, after: Step) -> Iterator[Claim]:
+def _is_due(policy: Policy, old: Session, after: Step, view: View) -> bool:
+    """Whether a view that has nothing to write is told the right time to ask again, or given a comment at it."""
+    due = view.wrote + policy.heartbeat_ms
+    match after.result:
+        case Idle(until):
+            late = view.since + policy.stall_ms + 1
+            return until == late if view.outstanding else until == due and until > old.now
+        case _:
+            return not view.outstanding and due <= old.now
+
+
+def _of_bookkeeping(policy: Policy, old: Session, given: Input, after: Step) -> Iterator[Claim]:
     """Acceptance, disconnection, the end of a stream, and time move no position and evict nothing."""
     yield Claim(ONE_VIEW.name, "nothing is lost with a view", lambda: after.session.window is old.window)
     yield Claim(ONE_VIEW.name, "no view is ended", lambda: after.endings == ())
+    yield from _of_outliving(old, given, after)
+    match given:
+        case Finish(number):
+            stream = find_stream(old, number)
+            yield Claim(
+                EXPLICIT.name,
+                "a stream is finished once, and never the one that receives pushes",
+                lambda: isinstance(after.result, Done) == (not stream.finished and number != old.standalone),
+            )
+        case Disconnect(connection):
+            yield Claim(ONE_VIEW.name, "the view is gone", lambda: find_viewed(after.session, connection).number == 0)
+        case _:
+            pass
     for stream in after.session.streams:
         before = find_stream(old, stream.number)
         yield Claim(
@@ -472,12 +617,150 @@ def _of_bookkeeping(old: Session, given: Input, after: Step) -> Iterator[Claim]:
         )
 
 
+def _of_outliving(old: Session, given: object, after: Step) -> Iterator[Claim]:
+    """A stream, and the call behind it, outlive a view (ATT-4, CLI-7)."""
+    finished = given.stream if isinstance(given, Finish) and isinstance(after.result, Done) else 0
+    for stream in old.streams:
+        kept = find_stream(after.session, stream.number)
+        yield Claim(
+            ONE_VIEW.name,
+            "a stream outlives its view",
+            lambda stream=stream, kept=kept: (
+                kept.number == 0
+                or (
+                    kept.first == stream.first
+                    and kept.last == stream.last
+                    and kept.finished == (stream.number == finished or stream.finished)
+                )
+            ),
+        )
+        yield Claim(
+            ONE_VIEW.name,
+            "a stream is forgotten only when it is over",
+            lambda stream=stream, kept=kept: (
+                kept.number != 0
+                or (
+                    (stream.number == finished or stream.finished)
+                    and (stream.last == stream.first or stream.last < after.session.window.low)
+                )
+            ),
+        )
+
+
+def _of_clocks(policy: Policy, old: Session, given: Input, after: Step) -> Iterator[Claim]:
+    """What starts a clock, and what does not: the budgets are only as good as the clocks they are counted on."""
+    new = after.session
+    yield Claim(BUDGETS.name, "an input takes no time", lambda: new.now == old.now)
+    yield Claim(
+        BUDGETS.name,
+        "a sign of the client is one, and nothing else is",
+        lambda: new.seen == (old.now if _is_sign(given, after) else old.seen),
+    )
+    yield Claim(BUDGETS.name, "open requests are counted", lambda: new.requests == _requests(old, given))
+    for stream in new.streams:
+        view, before = stream.view, find_stream(old, stream.number)
+        was = before.view
+        if not is_viewed(stream) or was.connection != view.connection:
+            continue
+        yield Claim(
+            BUDGETS.name,
+            "the stall clock starts when something is left unread, and with progress",
+            lambda view=view, was=was, before=before: (
+                (view.since == old.now and view.reads == 0)
+                if _is_restarted(policy, given, after, before)
+                else (view.since == was.since and view.reads == was.reads + _reads(given, before))
+            ),
+        )
+        yield Claim(
+            PROGRESS.name,
+            "the heartbeat's clock starts with each write",
+            lambda view=view, was=was, before=before: (
+                view.wrote == (old.now if _is_written(given, after, before) else was.wrote)
+            ),
+        )
+        yield Claim(
+            BOUNDED.name,
+            "a write is outstanding until it is accepted",
+            lambda view=view, was=was, before=before: (
+                view.outstanding
+                == (_is_written(given, after, before) or (was.outstanding and _reads(given, before) == 0))
+            ),
+        )
+
+
+def _is_sign(given: Input, after: Step) -> bool:
+    """Whether the client was heard of, or something of it was open until now."""
+    match given:
+        case Resume() | Arrive() | Depart():
+            return True
+        case OpenStream():
+            return isinstance(after.result, Opened)
+        case Write():
+            return isinstance(after.result, WriteEnd | WriteOvertaken)
+        case Disconnect() | Finish():
+            return isinstance(after.result, Done)
+        case _:
+            return False
+
+
+def _requests(old: Session, given: Input) -> int:
+    match given:
+        case Arrive():
+            return old.requests + 1
+        case Depart():
+            return old.requests - 1 if old.requests >= 1 else old.requests
+        case _:
+            return old.requests
+
+
+def _reads(given: Input, before: Stream) -> int:
+    """How many writes of the stream's view the input says were taken."""
+    return (
+        1
+        if isinstance(given, Accepted) and given.connection == before.view.connection and before.view.outstanding
+        else 0
+    )
+
+
+def _is_written(given: Input, after: Step, before: Stream) -> bool:
+    """Whether something was written to the stream's view."""
+    return (
+        isinstance(given, Write)
+        and given.connection == before.view.connection
+        and isinstance(after.result, WriteEvent | WriteGreeting | WriteHeartbeat)
+    )
+
+
+def _is_restarted(policy: Policy, given: Input, after: Step, before: Stream) -> bool:
+    """Whether the stream's view fell behind by this input, or made the progress that the policy asks for."""
+    match given, after.result:
+        case Emit(), Emitted(number):
+            return number == before.number and not _has_unread(before)
+        case Write(), WriteHeartbeat():
+            return _is_written(given, after, before)
+        case Accepted(), _:
+            return _reads(given, before) == 1 and before.view.reads + 1 >= policy.stall_reads
+        case _:
+            return False
+
+
 def _of_termination(policy: Policy, old: Session, after: Step) -> Iterator[Claim]:
     viewed = tuple(stream.view.connection for stream in old.streams if is_viewed(stream))
     ended = tuple(ending.connection for ending in after.endings)
     yield Claim(FINAL.name, "every view is ended", lambda: viewed == ended)
-    yield Claim(FINAL.name, "nothing is left", lambda: not after.session.alive and after.session.streams == ())
-    yield Claim(FINAL.name, "nothing is held", lambda: after.session.window.low == after.session.window.next)
+    yield Claim(
+        FINAL.name,
+        "every view is told so",
+        lambda: all(
+            ending.cause is Cause.TERMINATED and _is_told_of(ending, find_stream(old, ending.stream))
+            for ending in after.endings
+        ),
+    )
+    yield Claim(FINAL.name, "nothing is left", lambda: not after.session.alive and _is_empty(after.session))
+
+
+def _is_empty(session: Session) -> bool:
+    return session.streams == () and session.window.low == session.window.next and session.requests == 0
 
 
 def dead_claims(given: Input, after: Step) -> Iterator[Claim]:
@@ -522,8 +805,15 @@ def time_claims(policy: Policy, old: Session, now: int, after: Step, any: Entry)
     new = after.session
     if not new.alive:
         yield Claim(BUDGETS.name, "only an absent client's session is ended", lambda: _is_absent(policy, old, now))
-        yield Claim(FINAL.name, "nothing is left", lambda: new.streams == () and new.window.low == new.window.next)
+        yield Claim(
+            BUDGETS.name,
+            "a session ends at its deadline",
+            lambda: new.now == new.seen + policy.absence_ms + 1 and new.now <= now,
+        )
+        yield Claim(FINAL.name, "nothing is left", lambda: _is_empty(new))
         return
+    yield Claim(BUDGETS.name, "time never goes back", lambda: new.now == (now if now > old.now else old.now))
+    yield from _of_outliving(old, now, after)
     yield Claim(
         BOUNDED.name,
         "an event is evicted only when T demands it",
@@ -541,9 +831,7 @@ def time_claims(policy: Policy, old: Session, now: int, after: Step, any: Entry)
             BUDGETS.name,
             "a healthy view is not ended",
             lambda stream=stream, kept=kept, told=told: (
-                not is_viewed(stream)
-                or (is_behind(stream) and now >= stall_deadline(policy, stream))
-                or (told == () and kept is stream)
+                not is_viewed(stream) or _is_late(policy, now, stream) or (told == () and kept is stream)
             ),
         )
         yield Claim(
@@ -552,7 +840,7 @@ def time_claims(policy: Policy, old: Session, now: int, after: Step, any: Entry)
             lambda stream=stream, kept=kept, told=told: (
                 is_viewed(kept)
                 or not is_viewed(stream)
-                or (len(told) == 1 and told[0].cause is Cause.STALLED and told[0].connection == stream.view.connection)
+                or (len(told) == 1 and told[0].cause is Cause.STALLED and _is_told_of(told[0], stream))
             ),
         )
 
@@ -563,20 +851,20 @@ def _is_absent(policy: Policy, old: Session, now: int) -> bool:
         if stream.kind is StreamKind.REQUEST and not stream.finished:
             return False
         if is_viewed(stream) and not (
-            is_behind(stream) and now >= stall_deadline(policy, stream) + policy.absence_ms + 1
+            _has_unread(stream) and now - stream.view.since - policy.stall_ms - 1 > policy.absence_ms
         ):
             return False
-    return old.requests == 0 and now >= absence_deadline(policy, old)
+    return old.requests == 0 and now - old.seen > policy.absence_ms
 
 
 def composed_claims(late: Step, soon: Step, later: Step) -> Iterator[Claim]:
     """Advancing at once, and advancing in two steps, come to the same."""
     one, two = late.session, later.session
     yield Claim(BUDGETS.name, "it is the same who is alive", lambda: one.alive == two.alive)
-    if not (one.alive and two.alive):
-        return
     yield Claim(BUDGETS.name, "the same views end", lambda: len(late.endings) == len(soon.endings) + len(later.endings))
     yield Claim(BUDGETS.name, "the clocks agree", lambda: one.now == two.now and one.seen == two.seen)
+    if not (one.alive and two.alive):
+        return
     yield Claim(
         BUDGETS.name,
         "the window is the same",

@@ -1,14 +1,247 @@
 """The prover: decides every obligation, path by path.
 
-For each path three questions are put to a solver, and any answer but the expected one fails:
+For each path three questions are put, and any answer but the expected one fails:
 
-* can it be taken at all? (expected: yes, or the path is vacuous)
+* can it be taken at all? (expected: yes)
 * is an answer to one of its truth tests missing, that is, was only one answer followed where both are possible?
   (expected: no, so the paths are exhaustive)
-* can it be taken while a claim is false? (expected: no)
+* can it be taken while one of its claims is false? (expected: no)
 
-That two paths exclude each other is a matter of form: they part at a truth test that they answer differently.
+That two paths exclude each other is a matter of form: they part at a truth test that they answer differently, and each
+fork has paths to both sides. An obligation of which no path can be taken rests on a contradiction; it is *vacuous*, and
+that is a failure. So are an answer that the solver does not know, an exception on any path, a path on which the run on
+ordinary integers comes to something else, and a theorem of which no interesting case was seen to be possible.
 """
 
+import time
+from collections.abc import Callable, Mapping
+from enum import Enum
+from functools import partial
+
+from attrs import define, field, frozen
+
+from reattach_proofs import fidelity, smt
+from reattach_proofs.executor import DeadEnd, Nondeterministic, Path, is_tree, missing, paths
+from reattach_proofs.lines import Line, recorded
+from reattach_proofs.obligations import Obligation, Outcome, Stated
+from reattach_proofs.solver import Model, Solver, Unknown
+from reattach_proofs.symbolic import Untrue
+from reattach_proofs.terms import TRUE, Unsupported, conjunction, negation
 
 
+class Engine(Enum):
+    """What decides."""
+
+    Z3 = "z3"
+    CVC5 = "cvc5"
+
+
+class Verdict(Enum):
+    """What was found out."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    """There is a path on which a claim is false, or the machine raises, or a run on ordinary integers differs."""
+    UNKNOWN = "unknown"
+    """A solver gave no answer, or the executor does not support something."""
+    VACUOUS = "vacuous"
+    """No path can be taken, nothing is claimed, or no interesting case is possible."""
+    INCOMPLETE = "incomplete"
+    """A path is missing."""
+    UNDECIDED = "undecided"
+    """Not everything was run."""
+
+
+@frozen
+class Failure:
+    """Something that was not as expected."""
+
+    verdict: Verdict
+    engine: Engine
+    theorem: str
+    """Whose claim; empty if it is not about one, and then every theorem of the obligation fails."""
+    what: str
+    """The claim, or what else is the matter."""
+    obligation: str
+    example: tuple[tuple[str, int | bool], ...] = ()
+    """Numbers for which it is so."""
+
+
+@frozen(kw_only=True)
+class Task:
+    """What to do with an obligation."""
+
+    engines: tuple[Engine, ...] = (Engine.Z3,)
+    theorems: frozenset[str] = frozenset()
+    """Decide only the claims of these; empty: all."""
+    replay: bool = False
+    """Run each path again on ordinary integers and compare."""
+    record: bool = False
+    """Record which lines of the machine are executed."""
+    emit: Callable[[str, str], None] | None = None
+    """Given the obligation's name and its questions as SMT-LIB 2."""
+
+    def concerns(self, stated: Stated) -> bool:
+        """Whether the claim is to be decided."""
+        return not self.theorems or stated.theorem in self.theorems
+
+
+@frozen(kw_only=True)
+class Decided:
+    """What was found out about one obligation."""
+
+    obligation: str
+    shape: str
+    paths: int
+    dead_ends: int
+    questions: int
+    """Put to Z3."""
+    claims: Mapping[str, int]
+    """Of each theorem the number of claims, on all paths."""
+    claimed: Mapping[str, int]
+    """Of each theorem the number of paths on which something is claimed."""
+    sights: frozenset[tuple[str, str]]
+    """Theorem and interesting case, for each that is possible."""
+    failures: tuple[Failure, ...]
+    seconds: Mapping[Engine, float]
+    lines: frozenset[Line] = frozenset()
+
+
+_UNEXPECTED = {
+    smt.Question.TAKEN: Verdict.VACUOUS,
+    smt.Question.REFUTED: Verdict.REFUTED,
+    smt.Question.MISSING: Verdict.INCOMPLETE,
+}
+
+
+@frozen
+class Raised:
+    """The machine raised an exception."""
+
+    error: Exception
+
+
+def decide(obligation: Obligation, task: Task | None = None, seen: frozenset[tuple[str, str]] = frozenset()) -> Decided:
+    """Decide one obligation. The interesting cases that were ``seen`` are not looked for again."""
+    return _Deciding(obligation, task or Task(), set(seen)).decided()
+
+
+@define(eq=False)
+class _Deciding:
+    """One obligation being decided."""
+
+    obligation: Obligation
+    task: Task
+    seen: set[tuple[str, str]]
+    failures: list[Failure] = field(factory=list)
+    claims: dict[str, int] = field(factory=dict)
+    claimed: dict[str, int] = field(factory=dict)
+    sights: set[tuple[str, str]] = field(factory=set)
+    ways: list[Path[Outcome | Raised] | DeadEnd] = field(factory=list)
+    questions: list[smt.Questions] = field(factory=list)
+
+    def decided(self) -> Decided:
+        solver, began = Solver(), time.perf_counter()
+        lines: set[Line] = set()
+        run = partial(_guarded, self.obligation.run)
+        try:
+            self._decide_paths(solver, recorded(run, lines) if self.task.record else run)
+        except (Unknown, Unsupported, Nondeterministic) as signal:
+            self._fail(Verdict.UNKNOWN, f"{type(signal).__name__}: {signal}")
+        except Untrue as signal:
+            self._fail(Verdict.REFUTED, f"on ordinary integers: {signal}")
+        seconds = {Engine.Z3: time.perf_counter() - began}
+        if Engine.CVC5 in self.task.engines or self.task.emit is not None:
+            began = time.perf_counter()
+            self._decide_text()
+            seconds[Engine.CVC5] = time.perf_counter() - began
+        return Decided(
+            obligation=self.obligation.name,
+            shape=self.obligation.shape,
+            paths=sum(isinstance(way, Path) for way in self.ways),
+            dead_ends=sum(isinstance(way, DeadEnd) for way in self.ways),
+            questions=solver.checks,
+            claims=self.claims,
+            claimed=self.claimed,
+            sights=frozenset(self.sights),
+            failures=tuple(self.failures),
+            seconds=seconds,
+            lines=frozenset(lines),
+        )
+
+    def _decide_paths(self, solver: Solver, run: Callable[[], Outcome | Raised]) -> None:
+        dead_ends: list[DeadEnd] = []
+        for path in paths(run, solver, dead_ends=dead_ends):
+            self.ways += [*dead_ends, path]
+            dead_ends.clear()
+            if isinstance(path.result, Raised):
+                error = path.result.error
+                self._fail(Verdict.REFUTED, f"raises {type(error).__name__}: {error}", model=path.model)
+            else:
+                self._decide_path(solver, path.result, path.model)
+                if self.task.replay:
+                    fidelity.replay(self.obligation.run, path.result, path)
+        self.ways += dead_ends
+        if not any(isinstance(way, Path) for way in self.ways):
+            self._fail(Verdict.VACUOUS, "no path can be taken: what is assumed is contradictory")
+        elif not self.claims and not self.task.theorems:
+            self._fail(Verdict.VACUOUS, "nothing is claimed")
+        if not is_tree(self.ways):
+            self._fail(Verdict.INCOMPLETE, "the paths are not a tree of truth tests")
+        apart = Solver()
+        for way in self.ways:
+            if apart.satisfiable(missing(way)):
+                self._fail(Verdict.INCOMPLETE, "an answer to a truth test was not followed", model=apart.model())
+
+    def _decide_path(self, solver: Solver, outcome: Outcome, model: Model) -> None:
+        claims = [claim for claim in outcome.claims if self.task.concerns(claim)]
+        for theorem in dict.fromkeys(claim.theorem for claim in claims):
+            self.claimed[theorem] = self.claimed.get(theorem, 0) + 1
+        for claim in claims:
+            self.claims[claim.theorem] = self.claims.get(claim.theorem, 0) + 1
+        if Engine.Z3 in self.task.engines and solver.satisfiable(
+            negation(conjunction(each.formula for each in claims))
+        ):
+            for claim in claims:
+                if solver.satisfiable(negation(claim.formula)):
+                    self._fail(Verdict.REFUTED, claim.name, claim.theorem, solver.model())
+        for sight in outcome.sights:
+            key = (sight.theorem, sight.name)
+            if self.task.concerns(sight) and key not in self.seen:
+                if sight.formula is TRUE or model.satisfies(sight.formula) or solver.satisfiable(sight.formula):
+                    self.sights.add(key)
+                    self.seen.add(key)
+
+    def _decide_text(self) -> None:
+        """Write the questions as SMT-LIB 2, and let cvc5 answer them."""
+        questions = []
+        for way in self.ways:
+            outcome = way.result if isinstance(way, Path) else None
+            claims = outcome.claims if isinstance(outcome, Outcome) else ()
+            good = conjunction(claim.formula for claim in claims if self.task.concerns(claim))
+            questions.append(smt.Questions(way.trace if isinstance(way, Path) else (), negation(good), missing(way)))
+        text = smt.script(self.obligation.name, questions)
+        if self.task.emit is not None:
+            self.task.emit(self.obligation.name, text)
+        if Engine.CVC5 in self.task.engines:
+            for unexpected in smt.decide(text):
+                verdict = _UNEXPECTED[unexpected.question] if unexpected.answer in ("sat", "unsat") else Verdict.UNKNOWN
+                self._fail(verdict, f"{unexpected.question.value}: {unexpected.answer}", engine=Engine.CVC5)
+
+    def _fail(
+        self,
+        verdict: Verdict,
+        what: str,
+        theorem: str = "",
+        model: Model | None = None,
+        engine: Engine = Engine.Z3,
+    ) -> None:
+        example = tuple(sorted(model.interpretation().names.items())) if model is not None else ()
+        self.failures.append(Failure(verdict, engine, theorem, what, self.obligation.name, example))
+
+
+def _guarded(run: Callable[[], Outcome]) -> Outcome | Raised:
+    try:
+        return run()
+    except Exception as error:
+        return Raised(error)

@@ -10,7 +10,10 @@ read any more:
   behind, ``seen`` of a session of which something is open: both are set anew before they are read again, as long as
   time passes by single milliseconds;
 * the number of a view's connection, which is only ever compared with itself;
-* of ``sent``, what lies before the newest seq that is not held: that is all that the judgement of a cursor asks.
+* of ``sent``, what lies before the newest seq that is not held: the judgement of a cursor asks for no more.
+
+What the machine derives from the rest, and an invariant reads, is in the key all the same: where the machine is
+faulty, it may differ.
 
 Refused cursors are not among the steps: a refusal changes nothing but ``seen`` (a predicate says so for one cursor of
 each kind), and the predicate about cursors tries every one in every state.
@@ -23,7 +26,7 @@ apart. The reductions, each of which keeps every interleaving that any side can 
 * the key numbers connections by their place among the exchanges, and a view whose exchange is gone has none;
 * of an exchange that broke only that it broke is left, and the request if it is still on its way; a request that nobody
   waits for counts as broken;
-* what a client applied and was told is a set: ``events_are_applied_in_order`` is checked at each application;
+* what a client applied is kept in order for each of its streams, and what it was told as a set;
 * attempts are left out where the bounds do not let them reach the limit.
 """
 
@@ -163,22 +166,28 @@ def _watched_key(policy: Policy, watched: Watched) -> Hashable:
     session = watched.session
     if not session.alive:
         return (session.window, session.streams, session.requests)  # nothing, if all is well
-    return (watched.connections, watched.events, _lost(watched), session_key(policy, session, {}))
+    return (watched.connections, watched.events, _sent_since_loss(watched), session_key(policy, session, {}))
 
 
-def _lost(watched: Watched) -> tuple[int, ...]:
-    """Of each known stream the newest seq that is not held."""
-    held = {entry.seq for entry in watched.session.window.held}
+def _sent_since_loss(watched: Watched) -> tuple[tuple[int, ...], ...]:
+    """Of each known stream what was sent from the newest seq on that is not held."""
+    held = [entry.seq for entry in watched.session.window.held]
+    of_streams = [[seq for of, seq in watched.sent if of == stream.number] for stream in watched.session.streams]
     return tuple(
-        max((seq for of, seq in watched.sent if of == stream.number and seq not in held), default=0)
-        for stream in watched.session.streams
+        [
+            tuple([seq for seq in seqs if seq >= max([lost for lost in seqs if lost not in held], default=0)])
+            for seqs in of_streams
+        ]
     )
 
 
 def session_key(policy: Policy, session: Session, places: dict[int, int]) -> Hashable:
     """What can still be read of a living session. ``places`` says where its connections are, as far as that matters."""
     window, now = session.window, session.now
+    connections = [stream.view.connection for stream in session.streams if is_viewed(stream)]
     return (
+        session.alive,
+        len(connections) - len(set(connections)),
         session.requests,
         session.opened,
         session.standalone,
@@ -186,7 +195,20 @@ def session_key(policy: Policy, session: Session, places: dict[int, int]) -> Has
         window.low,
         window.next,
         0 if is_occupied(session) else session.seen - now,
-        tuple([(entry.seq, entry.stream, entry.prev, entry.at - now, entry.size) for entry in window.held]),
+        tuple(
+            [
+                (
+                    entry.seq,
+                    entry.stream,
+                    entry.prev,
+                    entry.at - now,
+                    entry.size,
+                    window.count - entry.count,
+                    window.size - entry.start,
+                )
+                for entry in window.held
+            ]
+        ),
         tuple([_stream_key(policy, now, stream, places) for stream in session.streams]),
     )
 
@@ -326,7 +348,7 @@ def system_key(system: System, bounds: Bounds) -> Hashable:
         tuple([_client_key(client, places, bounds) for client in system.clients]),
         tuple([_exchange_key(system, exchange) for exchange in system.exchanges]),
         tuple([(event.session, event.stream, event.seq, event.final) for event in system.history]),
-        frozenset([(applied.client, applied.handle, applied.session, applied.seq) for applied in system.applications]),
+        _applications_key(system),
         frozenset(
             [
                 (origin.session, origin.stream, origin.client, origin.handle, origin.position)
@@ -334,6 +356,14 @@ def system_key(system: System, bounds: Bounds) -> Hashable:
             ]
         ),
     )
+
+
+def _applications_key(system: System) -> Hashable:
+    followed: dict[tuple[int, int], list[tuple[str, int, int]]] = {}
+    for applied in system.applications:
+        name = (applied.session, applied.stream, applied.seq)
+        followed.setdefault((applied.client, applied.handle), []).append(name)
+    return frozenset([(who, tuple(names)) for who, names in followed.items()])
 
 
 def _client_key(client: clients.Client, places: dict[int, int], bounds: Bounds) -> Hashable:

@@ -122,14 +122,15 @@ QUIET = Bounds(pushes=False, endings=False)
 SCENES: dict[str, SessionScene | SystemScene] = {
     "session": SessionScene(TIGHT, SessionBounds(streams=2, events=4, connections=2, time=False)),
     "bytes": SessionScene(
-        evolve(TIGHT, window_bytes=3), SessionBounds(streams=1, events=3, connections=1, sizes=(1, 2), time=False)
+        evolve(TIGHT, window_bytes=3), SessionBounds(streams=1, events=3, connections=1, sizes=(1, 2, 4), time=False)
     ),
     "streams": SessionScene(
         evolve(TIGHT, open_streams=2), SessionBounds(streams=3, events=0, connections=2, time=False)
     ),
     "timed": SessionScene(TIGHT, SessionBounds(streams=2, events=1, connections=2, requests=1)),
+    "rate": SessionScene(evolve(TIGHT, stall_reads=2), SessionBounds(streams=2, events=2, connections=1)),
     "system": SystemScene(connected(), evolve(QUIET, streams=1, events=3, connections=4)),
-    "pushes": SystemScene(with_calls(connected(), 1), evolve(QUIET, streams=1, events=4, connections=3, pushes=True)),
+    "pushes": SystemScene(with_calls(connected(), 1), evolve(QUIET, streams=1, events=4, connections=4, pushes=True)),
     "calls": SystemScene(with_calls(connected(), 2), evolve(QUIET, streams=2, events=1, connections=4)),
     "frames": SystemScene(with_calls(connected(), 1), evolve(QUIET, streams=1, events=1, connections=3), reduced=False),
     "rest": SystemScene(connected(), evolve(QUIET, streams=1, events=2, connections=4)),
@@ -139,4 +140,18 @@ SCENES: dict[str, SessionScene | SystemScene] = {
         evolve(QUIET, streams=1, events=1, connections=4),
     ),
     "clients": SystemScene(System(Server(Policy(sessions=1)), (Client(), Client())), Bounds(0, 0, 2)),
+    "clock": SystemScene(
+        initialized(System(Server(evolve(TIGHT, heartbeat_ms=59_999)), (Client(),))),
+        evolve(QUIET, streams=1, events=1, connections=3, steps_ms=(1,), until_ms=4),
+    ),
 }
+"""What ``make test`` explores."""
+
+LONG_SCENES: dict[str, SessionScene | SystemScene] = {
+    "session and time": SessionScene(TIGHT, SessionBounds(streams=2, events=4, connections=2)),
+    "session and three connections": SessionScene(TIGHT, SessionBounds(streams=2, events=4, connections=3, time=False)),
+    "two calls": SystemScene(with_calls(connected(), 2), evolve(QUIET, streams=2, events=2, connections=5)),
+    "one stream and endings": SystemScene(connected(), Bounds(streams=1, events=3, connections=4)),
+    "two streams": SystemScene(connected(), Bounds(streams=2, events=2, connections=3)),
+}
+"""What ``make explore`` explores beyond."""

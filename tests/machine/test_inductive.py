@@ -12,7 +12,7 @@ from attrs import evolve
 from reattach.machine import inductive
 from reattach.machine.policy import Policy
 from reattach.machine.session import Greeting, Session, Stream, StreamKind, find_stream, with_stream
-from reattach.machine.transition import Emit, Finish, OpenStream, Write, open_session, step
+from reattach.machine.transition import Emit, Finish, Input, OpenStream, Write, open_session, step
 from reattach.machine.window import NO_ENTRY, Entry
 
 POLICY = Policy(window_events=3, window_ms=100, window_bytes=50, stall_ms=50, absence_ms=90, retry_ms=1, open_streams=3)
@@ -23,7 +23,8 @@ CALL = 2
 def sound() -> Session:
     """A session with a call that is read and has three events, one of them written."""
     session = open_session("T", "", 0)
-    for given in (OpenStream(1), *(Emit(CALL, 5, "message") for _ in range(3)), Write(1)):
+    inputs: list[Input] = [OpenStream(1), *[Emit(CALL, 5, "message")] * 3, Write(1)]
+    for given in inputs:
         session = step(POLICY, session, 1, given).session
     return session
 

@@ -18,8 +18,9 @@ CASES = [
 def test_each_mutant_is_refuted(mutant: Mutant, refutation: Refutation, monkeypatch: pytest.MonkeyPatch) -> None:
     for patch in mutant.patches:
         patch.apply(monkeypatch)
-    found = SCENES[refutation.scene].explored(refutation.invariant).counterexample
-    assert [(one.predicate, len(one.trace)) for one in found] == [(refutation.invariant, refutation.length)]
+    for thorough in (False, True):  # a key that hides the fault would find it later, or not at all
+        found = SCENES[refutation.scene].explored(refutation.invariant, thorough=thorough).counterexample
+        assert [(one.predicate, len(one.trace)) for one in found] == [(refutation.invariant, refutation.length)]
 
 
 def test_every_invariant_refutes_a_mutant() -> None:

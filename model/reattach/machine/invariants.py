@@ -157,34 +157,43 @@ def a_cursor_is_granted_iff_lossless(session: Session, sent: Sent) -> bool:
     after it is still held.
     """
     foreign = Cursor(Presence.PRESENT, f"{session.tag}'", 1, 1)
-    return _reason(decide_cursor(session, foreign)) is Reason.CURSOR_FOREIGN and all(
-        _is_right(session, sent, Cursor(Presence.PRESENT, session.tag, stream, seq))
-        for stream in range(1, session.opened + 2)
-        for seq in range(session.window.next + 1)
+    return _answer(session, foreign) is Reason.CURSOR_FOREIGN and all(
+        _answer(session, Cursor(Presence.PRESENT, session.tag, number, seq)) == due
+        for number in range(1, session.opened + 2)
+        for seq, due in enumerate(_answers_due(session, sent, number))
     )
 
 
-def _is_right(session: Session, sent: Sent, cursor: Cursor) -> bool:
+Answer = Decision | Reason
+"""A decision, of which a refusal is told by its reason alone."""
+
+
+def _answer(session: Session, cursor: Cursor) -> Answer:
     decision = decide_cursor(session, cursor)
-    if find_stream(session, cursor.stream).number == 0 or session.mode is Mode.REFUSE:
-        return _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
-    held = {entry.seq for entry in session.window.held if entry.stream == cursor.stream}
-    seqs = [seq for stream, seq in sent if stream == cursor.stream]
-    birth, newest, lost = min(seqs), max(seqs), max(seq for seq in seqs if seq not in held)
+    return decision.reason if isinstance(decision, Refuse) else decision
+
+
+def _answers_due(session: Session, sent: Sent, number: int) -> list[Answer]:
+    """What each seq from 0 to ``next`` deserves as a cursor of this stream."""
+    asked = range(session.window.next + 1)
+    if find_stream(session, number).number == 0 or session.mode is Mode.REFUSE:
+        return [Reason.CURSOR_OUT_OF_WINDOW for _ in asked]
+    held = [entry.seq for entry in session.window.held if entry.stream == number]
+    seqs = [seq for stream, seq in sent if stream == number]
+    lost = max(seq for seq in seqs if seq not in held)
     if session.mode is Mode.REPLAY:  # of the whole stream or not at all
-        whole = lost == birth
-        return decision == Replay(cursor.stream, birth) if whole else _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
-    if cursor.seq > newest:
-        return _reason(decision) is Reason.CURSOR_AHEAD
-    if cursor.seq < lost:
-        return _reason(decision) is Reason.CURSOR_OUT_OF_WINDOW
-    if cursor.seq in seqs:
-        return decision == Reattach(cursor.stream, cursor.seq)
-    return _reason(decision) is Reason.CURSOR_MISMATCH
-
-
-def _reason(decision: Decision) -> Reason | None:
-    return decision.reason if isinstance(decision, Refuse) else None
+        whole = Replay(number, lost) if lost == min(seqs) else Reason.CURSOR_OUT_OF_WINDOW
+        return [whole for _ in asked]
+    return [
+        Reason.CURSOR_AHEAD
+        if seq > max(seqs)
+        else Reason.CURSOR_OUT_OF_WINDOW
+        if seq < lost
+        else Reattach(number, seq)
+        if seq in seqs
+        else Reason.CURSOR_MISMATCH
+        for seq in asked
+    ]
 
 
 # Of the system

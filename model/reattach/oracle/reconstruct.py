@@ -71,6 +71,7 @@ from reattach.oracle.record import (
     Stream,
     StreamKind,
     View,
+    may_have_ended,
 )
 
 KEPT_BYTES = 4_096
@@ -232,9 +233,12 @@ def _claim(run: Run, label: str, call: Call) -> None:
 
 
 def _idle(session: Session, at: int) -> int | None:
-    """How long a session had been left alone; None if it was not, or that is not known."""
-    if session.last_sign is None or any(True for _ in session.open_exchanges()):
-        return None
+    """How long a session had been left alone; 0 if it was not, None if that is not known."""
+    open_ones = list(session.open_exchanges())
+    if any(not exchange.paused for exchange in open_ones):
+        return 0
+    if session.last_sign is None or open_ones:
+        return None  # what is not read may have been ended long ago
     if any(not call.answered for call in session.calls.values() if call.stream is not None):
         return None
     return at - session.last_sign
@@ -252,7 +256,7 @@ def _answered(run: Run, seen: Seen, exchange: Exchange, response: Response) -> I
         _open_session(run, seen, exchange, response)
     session = exchange.session
     if session is not None:
-        _note_life(seen, exchange, session, success)
+        _note_life(run, seen, exchange, session, success)
     if success and response.content_type == EVENT_STREAM:
         _open_view(run, exchange)
     yield Answered(exchange, seen)
@@ -300,14 +304,16 @@ def _adopt(run: Run, exchange: Exchange, session: Session) -> None:
             del run.asked_ids[name][:-8]
 
 
-def _note_life(seen: Seen, exchange: Exchange, session: Session, success: bool) -> None:
+def _note_life(run: Run, seen: Seen, exchange: Exchange, session: Session, success: bool) -> None:
     if exchange.method == "DELETE" and success and session.life in (Life.LIVE, Life.UNKNOWN, Life.GONE):
         session.life, session.ended, session.terminator = Life.TERMINATED, seen, exchange
         session.refused = None
         session.open_at_end = [e.view for e in session.open_exchanges() if e.view is not None]
     elif success and session.life in (Life.UNKNOWN, Life.GONE):
         session.life = Life.LIVE
-    elif exchange.status == 404 and session.life is Life.LIVE and exchange.owner_asks and not exchange.resumes:
+    elif exchange.status == 404 and session.life is Life.LIVE and exchange.owner_asks:
+        if exchange.resumes and not may_have_ended(run, exchange):
+            return  # a refusal of the cursor, it seems
         session.life, session.lost = Life.GONE, exchange
 
 
@@ -719,7 +725,7 @@ def _closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     session = exchange.session
     if session is not None and exchange.owner_asks:
         # When the server ended what was not read for a while, nobody can say.
-        late = bool(exchange.pauses) and exchange.ended_by is not Party.CLIENT
+        late = exchange.paused or (bool(exchange.pauses) and exchange.ended_by is not Party.CLIENT)
         session.last_sign = None if late else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
         yield Rested(exchange.view, seen)

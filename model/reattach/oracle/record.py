@@ -30,6 +30,9 @@ JUST_CUT_MS = 1_000
 PROMPT_MS = 500
 """What arrives within this time of a grant was held by the server when the request came, or nearly so."""
 
+IDLE_MS = 60_000
+"""Undeclared: a session that was left alone for longer may have ended of itself."""
+
 EVENT_STREAM = "text/event-stream"
 _GAP = 1 << 20
 
@@ -362,7 +365,7 @@ class Exchange:
     resolution: Resolution | None = None
     pauses: list[Pause] = field(factory=list)
     idle_ms: int | None = None
-    """How long its session had been without a sign of its client; None if it was occupied, or that is not known."""
+    """How long its session had been without a sign of its client; 0 if it was occupied, None if that is not known."""
     rivals: list[View] = field(factory=list)
     """The views of its cursor's stream that were open, or had just been cut, when it was sent."""
     newest: bool = False
@@ -584,3 +587,10 @@ def drained(exchange: Exchange, seen: Seen, since: Seen) -> bool:
     if resumed is not None and resumed.index > since.index:
         since = resumed  # what was not read for a while is late for that reason
     return seen.at >= since.at + DRAINED_MS or (exchange.rested is not None and exchange.rested.index > since.index)
+
+
+def may_have_ended(run: Run, exchange: Exchange) -> bool:
+    """Whether the session may have ended for its client's absence before this request."""
+    budget = run.declaration.absence_ms
+    limit = IDLE_MS if budget is None else max(0, budget - SLACK_MS)
+    return exchange.idle_ms is None or exchange.idle_ms > limit

@@ -8,7 +8,6 @@ from reattach.oracle.judges.sessions import ADMISSION, is_success
 from reattach.oracle.moments import Answered, Delivered, Explained, Resolved, Rested, Unanswered
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
-    SLACK_MS,
     Bearing,
     Event,
     Exchange,
@@ -17,6 +16,7 @@ from reattach.oracle.record import (
     Run,
     body_of,
     frame_of,
+    may_have_ended,
 )
 from reattach.oracle.verdict import Fault, Kind
 
@@ -27,9 +27,6 @@ CLAUSES = {
     Bearing.MISMATCH: "CUR-6",
 }
 """The clause under which each bad cursor falls."""
-
-IDLE_MS = 60_000
-"""Undeclared: a session that was left alone for longer may have ended of itself."""
 
 _A_CURSOR = {
     Bearing.MALFORMED: "a cursor that was never issued",
@@ -271,7 +268,7 @@ def the_session_survives(run: Run, moment: Answered) -> Iterator[Judgement]:
     refused, session = exchange.follows, exchange.session
     if refused is None or session is None or session.restarted or exchange.status in ADMISSION:
         return
-    if _may_have_ended(run, refused) or _may_have_ended(run, exchange) or exchange.status >= 500:
+    if may_have_ended(run, refused) or may_have_ended(run, exchange) or exchange.status >= 500:
         return
     was_refused = refused.resolution is Resolution.REFUSED
     if exchange.status == 404:
@@ -311,13 +308,6 @@ def the_server_survives(run: Run, moment: Unanswered) -> Iterator[Judgement]:
     )
 
 
-def _may_have_ended(run: Run, exchange: Exchange) -> bool:
-    """Whether the session may have ended for its client's absence before this request."""
-    budget = run.declaration.absence_ms
-    limit = IDLE_MS if budget is None else max(0, budget - SLACK_MS)
-    return exchange.idle_ms is not None and exchange.idle_ms >= limit
-
-
 # GET-1
 
 
@@ -328,7 +318,7 @@ def get_gives_a_stream_or_405(run: Run, moment: Answered) -> Iterator[Judgement]
     session = exchange.session
     if session is not None and exchange.life is Life.GONE and is_success(exchange.status):
         lost, session.lost = session.lost, None
-        if lost is not None and lost.method == "GET":
+        if lost is not None and lost.method == "GET" and not lost.resumes:
             yield Broken(
                 "GET-1",
                 Fault.WRONG_STATUS,

@@ -6,7 +6,7 @@ from reattach.oracle.evidence import evidence, named
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Answered, Delivered, Rested
 from reattach.oracle.observation import Party
-from reattach.oracle.record import Exchange, Life, Run, Session, View, drained
+from reattach.oracle.record import Exchange, Life, Run, Session, View, drained, may_have_ended
 from reattach.oracle.verdict import Fault, Kind
 
 ADMISSION = frozenset({401, 403, 406, 415, 429, 503})
@@ -160,7 +160,7 @@ def delete_terminates(run: Run, moment: Answered) -> Iterator[Judgement]:
         return
     if exchange.status == 405 or (is_success(exchange.status) and not session.open_at_end):
         yield Held("SES-6")
-    elif not is_success(exchange.status) and (exchange.idle_ms is None or exchange.status != 404):
+    elif not is_success(exchange.status) and not (exchange.status == 404 and may_have_ended(run, exchange)):
         yield Broken(
             "SES-6",
             Fault.WRONG_STATUS,

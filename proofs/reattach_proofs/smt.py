@@ -1,0 +1,177 @@
+"""The prover's questions as SMT-LIB 2, and cvc5's answers to them.
+
+``script`` writes one text for an obligation: what all its paths assume, then for each path the questions of ``prover``,
+each with the answer that is expected. Any solver reads it. ``decide`` lets cvc5 read that very text, so what is kept
+with ``--emit-smt`` is what was decided. cvc5 shares nothing with Z3 but the terms.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+
+import cvc5
+from attrs import define, field, frozen
+
+from reattach_proofs.executor import Decision, Event, formula_of
+from reattach_proofs.terms import FALSE, Op, Term, parts
+
+RLIMIT = 10_000_000
+"""Effort per question, in cvc5's own resource units."""
+
+VERSION = f"cvc5 {cvc5.__version__}"
+
+
+class Question(Enum):
+    """What is asked of a path; see ``prover``."""
+
+    TAKEN = "the path can be taken"
+    REFUTED = "a claim is false"
+    MISSING = "an answer to a truth test was not followed"
+
+
+EXPECTED = {Question.TAKEN: "sat", Question.REFUTED: "unsat", Question.MISSING: "unsat"}
+
+
+@frozen(eq=False)
+class Questions:
+    """What is asked of one path, or of a dead end: of that only whether something is missing."""
+
+    trace: tuple[Event, ...] = ()
+    """Empty for a dead end."""
+    refutation: Term = FALSE
+    """That a claim is false."""
+    missing: Term = FALSE
+
+    def asked(self) -> tuple[Question, ...]:
+        """In the order in which they are asked."""
+        of_path = (Question.TAKEN, Question.REFUTED) if self.trace else ()
+        return (*of_path, *((Question.MISSING,) if self.missing is not FALSE else ()))
+
+
+@frozen
+class Unexpected:
+    """An answer that was not the expected one."""
+
+    question: Question
+    answer: str
+
+
+def script(name: str, questions: Sequence[Questions]) -> str:
+    """All the questions of one obligation."""
+    shared = _common_facts([each.trace for each in questions if each.trace])
+    writer = _Writer()
+    writer.count([*shared, *_terms(questions, len(shared))])
+    writer.say(f"; {name}", "(set-option :global-declarations true)", "(set-logic QF_UFLIA)")
+    for fact in shared:
+        writer.assume(fact)
+    for number, each in enumerate(questions, start=1):
+        if each.trace:
+            writer.say(f"; path {number}", "(push 1)")
+            for event in each.trace[len(shared) :]:
+                writer.assume(formula_of(event))
+            writer.ask(Question.TAKEN)
+            writer.say("(push 1)")
+            writer.assume(each.refutation)
+            writer.ask(Question.REFUTED)
+            writer.say("(pop 2)")
+        if each.missing is not FALSE:
+            writer.say(f"; beside path {number}", "(push 1)")
+            writer.assume(each.missing)
+            writer.ask(Question.MISSING)
+            writer.say("(pop 1)")
+    return "\n".join([*writer.lines, ""])
+
+
+def decide(text: str, rlimit: int = RLIMIT) -> Iterator[Unexpected]:
+    """The answers of cvc5 to the questions of a script that are not the expected ones."""
+    solver = cvc5.Solver(cvc5.TermManager())
+    solver.setOption("incremental", "true")
+    solver.setOption("seed", "0")
+    solver.setOption("rlimit-per", str(rlimit))
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "questions")
+    symbols = parser.getSymbolManager()
+    asked = iter([Question(line.removeprefix(_ASK)) for line in text.splitlines() if line.startswith(_ASK)])
+    while not (command := parser.nextCommand()).isNull():
+        answer = command.invoke(solver, symbols).strip()
+        if answer:
+            question = next(asked)
+            if answer != EXPECTED[question]:
+                yield Unexpected(question, answer)
+    if next(asked, None) is not None:
+        raise AssertionError("cvc5 answered fewer questions than were asked")
+
+
+_ASK = "; asked whether "
+
+
+def _common_facts(traces: Sequence[tuple[Event, ...]]) -> tuple[Term, ...]:
+    """The facts with which all the traces begin, before any decision."""
+    common: list[Term] = []
+    for events in zip(*traces, strict=False):
+        if isinstance(events[0], Decision) or any(event is not events[0] for event in events):
+            break
+        common.append(events[0])
+    return tuple(common)
+
+
+def _terms(questions: Iterable[Questions], skipped: int) -> Iterator[Term]:
+    for each in questions:
+        yield from map(formula_of, each.trace[skipped:])
+        yield each.refutation
+        yield each.missing
+
+
+@define(eq=False)
+class _Writer:
+    """Writes terms, each part that occurs more than once under a name of its own."""
+
+    lines: list[str] = field(factory=list)
+    _occurrences: dict[Term, int] = field(factory=dict)
+    _written: dict[Term, str] = field(factory=dict)
+    _declared: set[str] = field(factory=set)
+
+    def count(self, terms: Iterable[Term]) -> None:
+        self._occurrences = parts(terms)
+
+    def say(self, *lines: str) -> None:
+        self.lines += lines
+
+    def ask(self, question: Question) -> None:
+        self.say(f"{_ASK}{question.value}", f"; expected: {EXPECTED[question]}", "(check-sat)")
+
+    def assume(self, term: Term) -> None:
+        self.say(f"(assert {self._text(term)})")
+
+    def _text(self, term: Term) -> str:
+        for part in parts([term]):
+            if part not in self._written:
+                self._written[part] = self._named(part)
+        return self._written[term]
+
+    def _named(self, term: Term) -> str:
+        text = self._plain(term)
+        if not term.args or self._occurrences[term] < 2 or term.op in (Op.APPLY, Op.NOT):
+            return text
+        name = f"t{len(self._written)}"
+        self.say(f"(define-fun {name} () {term.sort.value} {text})")
+        return name
+
+    def _plain(self, term: Term) -> str:
+        match term.op:
+            case Op.CONSTANT:
+                return f"(- {-term.value})" if type(term.value) is int and term.value < 0 else str(term.value).lower()
+            case Op.NAME:
+                self.say(f"(declare-const {term.value} {term.sort.value})")
+                return str(term.value)
+            case Op.APPLY:
+                self._declare(term)
+                head = term.value.name
+            case _:
+                head = term.op.value
+        return f"({' '.join([head, *(self._written[arg] for arg in term.args)])})"
+
+    def _declare(self, term: Term) -> None:
+        line = f"(declare-fun {term.value.name} (Int) {term.sort.value})"
+        if line not in self._declared:
+            self._declared.add(line)
+            self.say(line)
