@@ -13,6 +13,7 @@ from reattach.machine.modes import Deployment, Mode, mode_of
 from reattach.machine.network import Exchange, Item
 from reattach.machine.policy import Policy
 from reattach.machine.server import Server
+from reattach.machine.session import find_stream
 from reattach.machine.system import Action, Bounds, Emission, Read, System
 from reattach_proofs.explorer import Trace
 from reattach_proofs.spaces import initialized
@@ -103,29 +104,33 @@ def test_the_seqs_of_other_streams_count_for_memory() -> None:
     assert scene(3, between).explored(ONCE).counterexample == ()
 
 
-# Reused ids: numbering restarts at every reconnect, as it does where a counter belongs to the connection
+# Reused ids: the counter belongs to the connection, and begins anew with each
 
 
 @frozen
 class Renumbered(Emission):
-    """An event that knows which id it was sent under."""
+    """An event with the id that it got on the wire, and the connection that its stream had then."""
 
     wire: int = 0
+    connection: int = 0
 
 
 def renumbered_emit(original: Callable[..., System]) -> Callable[..., System]:
-    """The events of a stream are numbered from its birth, anew from each resumption on."""
+    """The events of a stream are numbered from its birth, anew on each connection."""
 
     def emit(before: System, name: str, number: int, final: bool) -> System:
         after = original(before, name, number, final)
         if len(after.history) == len(before.history):
             return after
         newest = after.history[-1]
-        (stream,) = (one for one in after.server.sessions[name].streams if one.number == newest.stream)
-        since = stream.view.position if stream.view.connection > 2 else stream.first
-        count = sum(event.seq > since for event in after.history)
-        renumbered = Renumbered(newest.session, newest.stream, newest.seq, newest.final, stream.first + count)
-        return evolve(after, history=(*after.history[:-1], renumbered))
+        stream = find_stream(after.server.sessions[name], newest.stream)
+        connection = stream.view.connection
+        earlier = [
+            event for event in before.history if isinstance(event, Renumbered) and event.connection == connection
+        ]
+        wire = stream.first + len(earlier) + 1
+        renumbered = Renumbered(newest.session, newest.stream, newest.seq, newest.final, wire, connection)
+        return evolve(after, history=(*before.history, renumbered))
 
     return emit
 
