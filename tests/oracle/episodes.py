@@ -13,8 +13,8 @@ def _some(world: World, call: Call, count: int) -> None:
     world.read_all(call.chain[-1])
 
 
-def _call(world: World, session: str, count: int) -> Call:
-    call = world.call(session, count)
+def _call(world: World, session: str, count: int, pace_ms: int | None = None) -> Call:
+    call = world.call(session, count, pace_ms)
     assert call is not None
     return call
 
@@ -116,7 +116,7 @@ def take_over(world: World) -> None:
 def stop_reading(world: World) -> None:
     """A reader that stops for long or for a while, while another call goes on."""
     session = world.session()
-    slow = _call(world, session, 30)
+    slow = _call(world, session, 30, pace_ms=0)
     _some(world, slow, 2)
     world.pause(slow.post)
     for _ in range(20):
@@ -132,6 +132,21 @@ def stop_reading(world: World) -> None:
     world.read_on(slow.post)
     world.quiet(slow.post)
     world.follow(other)
+    world.follow(slow)
+    world.delete(session)
+
+
+def stall(world: World) -> None:
+    """A reader that stops for longer than its budget, with nothing else going on."""
+    session = world.session()
+    slow = _call(world, session, 30, pace_ms=0)
+    _some(world, slow, 2)
+    world.pause(slow.post)
+    for _ in range(30):
+        world.emit(slow)
+    world.tick(2_500)
+    world.read_on(slow.post)
+    world.quiet(slow.post)
     world.follow(slow)
     world.delete(session)
 
@@ -266,6 +281,7 @@ EPISODES: list[Episode] = [
     two_calls,
     take_over,
     stop_reading,
+    stall,
     overflow,
     stay_away,
     delete_beside_views,

@@ -134,10 +134,19 @@ class Exchange:
         """The client goes on reading."""
         return self.tell(ReadResumed(at=self.wire.now, connection=self.number))
 
-    def expect(self, keys: Sequence[str], origin: str = "numbered", *, standalone: bool = False) -> "Exchange":
+    def expect(
+        self, keys: Sequence[str], origin: str = "numbered", *, standalone: bool = False, pace_ms: int | None = 0
+    ) -> "Exchange":
         """What the driver knows of the call."""
         return self.tell(
-            Expect(at=self.wire.now, connection=self.number, keys=tuple(keys), origin=origin, standalone=standalone)
+            Expect(
+                at=self.wire.now,
+                connection=self.number,
+                keys=tuple(keys),
+                origin=origin,
+                standalone=standalone,
+                pace_ms=pace_ms,
+            )
         )
 
     def expect_logs(self, label: str, count: int, *, standalone: bool = False) -> "Exchange":

@@ -377,8 +377,8 @@ class World:
         self._answer(connection, 200, {"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": "2025-11-25"}}, name)
         return name
 
-    def call(self, session: str, count: int) -> Call | None:
-        """POST a call; None if it was refused."""
+    def call(self, session: str, count: int, pace_ms: int | None = None) -> Call | None:
+        """POST a call; None if it was refused. ``pace_ms`` is a promise of the driver's, who does the emitting."""
         self._rpc_id += 1
         label = f"call{self._rpc_id}"
         message: Json = {
@@ -387,7 +387,7 @@ class World:
         }  # fmt: skip
         connection = self._request("POST", session, message=message)
         keys = [message_key(log(label, n)) for n in range(1, count + 1)] + [message_key(result(self._rpc_id))]
-        self.tell(Expect(at=self.now, connection=connection.number, keys=tuple(keys)))
+        self.tell(Expect(at=self.now, connection=connection.number, keys=tuple(keys), pace_ms=pace_ms))
         refused = locate(self.server, self.now, session, "")
         if isinstance(refused, Refuse):
             self._refuse(connection, refused)

@@ -248,7 +248,10 @@ class Bench:
         view = await session.request("tools/call", params, rpc_id=rpc_id, plan=plan, pacing=pacing)
         keys = expected_keys(self.stimulus, label, count, view.request.rpc_id)
         if keys is not None:
-            self._expect(view, keys, "numbered" if self.stimulus.numbered else "metamorphic")
+            numbered = self.stimulus.numbered
+            self._expect(
+                view, keys, "numbered" if numbered else "metamorphic", pace_ms=interval_ms if numbered else None
+            )
         return Call(self, session, view, [view], keys, self.stimulus.numbered)
 
     async def push(self, session: Session, count: int = 3) -> Call:
@@ -317,7 +320,9 @@ class Bench:
             for view in session.views:
                 await view.cut()
 
-    def _expect(self, view: View, keys: Sequence[str], origin: str, *, standalone: bool = False) -> None:
+    def _expect(
+        self, view: View, keys: Sequence[str], origin: str, *, standalone: bool = False, pace_ms: int | None = None
+    ) -> None:
         recorder = self.client.recorder
         recorder.record(
             Expect(
@@ -326,6 +331,7 @@ class Bench:
                 keys=tuple(keys),
                 origin=origin,
                 standalone=standalone,
+                pace_ms=pace_ms,
             ),
             self.client.experiment,
         )

@@ -160,6 +160,9 @@ class Expect:
     keys: tuple[str, ...]
     origin: str = "numbered"
     standalone: bool = False
+    pace_ms: int | None = None
+    """The longest that the tool waits between two messages, in milliseconds; 0: it sends as fast as the server takes
+    them. None if that is not known. Without it nobody can tell a backlog from what was said later (IDL-1, IDL-2)."""
 
 
 @frozen(kw_only=True)

@@ -159,7 +159,7 @@ def _asked(run: Run, seen: Seen, request: Request) -> Iterator[Moment]:
     if session is not None:
         known = bearing_of(run, session, request.cursors)
         exchange.bearing, exchange.cursor = known.bearing, known.event
-        exchange.idle_ms = _idle(session, seen.at)
+        _note_absence(session, exchange)
         if known.event is not None:
             exchange.rivals = [v for v in known.event.stream.views if _is_believed_in(v, seen.at)]
             exchange.newest = next(known.event.stream.after(known.event), None) is None
@@ -232,16 +232,18 @@ def _claim(run: Run, label: str, call: Call) -> None:
     del claims[:-8]
 
 
-def _idle(session: Session, at: int) -> int | None:
-    """How long a session had been left alone; 0 if it was not, None if that is not known."""
-    open_ones = list(session.open_exchanges())
-    if any(not exchange.paused for exchange in open_ones):
-        return 0
-    if session.last_sign is None or open_ones:
-        return None  # what is not read may have been ended long ago
-    if any(not call.answered for call in session.calls.values() if call.stream is not None):
-        return None
-    return at - session.last_sign
+def _note_absence(session: Session, exchange: Exchange) -> None:
+    """How long the session had been left alone when this came: surely, and at most."""
+    others = [other for other in session.open_exchanges() if other is not exchange]
+    if any(not other.paused for other in others):
+        exchange.away_ms = 0
+        return
+    if session.last_sign is None:
+        return
+    exchange.away_ms = exchange.asked.at - session.last_sign
+    running = (call for call in session.calls.values() if call.stream is not None and not call.answered)
+    if not others and not any(True for _ in running):
+        exchange.idle_ms = exchange.away_ms
 
 
 # Answers
@@ -774,6 +776,7 @@ def _expected(run: Run, seen: Seen, expect: Expect) -> None:
         call.push_expectation = seen
     else:
         call.expected, call.origin, call.expectation = keys, expect.origin, seen
+        call.pace_ms = expect.pace_ms
         if expect.origin == "numbered" and len(set(keys)) == len(keys):
             call.places = {key: place for place, key in enumerate(keys)}
     if expect.origin == "numbered":

@@ -302,6 +302,8 @@ class Call:
     pushed: tuple[str, ...] | None = None
     """What it makes the server send on the standalone stream."""
     expectation: Seen | None = None
+    pace_ms: int | None = None
+    """The longest that its tool waits between two messages; None if that is not known."""
     places: dict[str, int] = field(factory=dict)
     """The place of each expected key, if the keys name messages."""
     cancelled: Seen | None = None
@@ -365,7 +367,9 @@ class Exchange:
     resolution: Resolution | None = None
     pauses: list[Pause] = field(factory=list)
     idle_ms: int | None = None
-    """How long its session had been without a sign of its client; 0 if it was occupied, None if that is not known."""
+    """How long its session had surely been left alone; None if it was occupied, or may have been."""
+    away_ms: int | None = None
+    """How long its session can have been left alone at most; None if nobody knows."""
     rivals: list[View] = field(factory=list)
     """The views of its cursor's stream that were open, or had just been cut, when it was sent."""
     newest: bool = False
@@ -593,4 +597,4 @@ def may_have_ended(run: Run, exchange: Exchange) -> bool:
     """Whether the session may have ended for its client's absence before this request."""
     budget = run.declaration.absence_ms
     limit = IDLE_MS if budget is None else max(0, budget - SLACK_MS)
-    return exchange.idle_ms is None or exchange.idle_ms > limit
+    return exchange.away_ms is None or exchange.away_ms > limit

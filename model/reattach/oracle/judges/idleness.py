@@ -9,7 +9,7 @@ from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_success
 from reattach.oracle.moments import Answered, Delivered, Rested, Unanswered
 from reattach.oracle.observation import Party
-from reattach.oracle.record import SLACK_MS, Exchange, Life, Pause, Run, Seen, StreamKind, View
+from reattach.oracle.record import SLACK_MS, Exchange, Life, Pause, Run, Seen, StreamKind, View, may_have_ended
 from reattach.oracle.verdict import Fault
 
 FRAMING_BYTES = 4_096
@@ -36,26 +36,44 @@ def _was_ended(view: View) -> bool:
 @judge("IDL-1", "IDL-2", on=Rested)
 def stalled_views_are_ended(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was not read for longer than the stall budget, and then was."""
-    view, stall, buffer = moment.view, run.declaration.stall_ms, run.declaration.transport_buffer_bytes
-    if stall is None or view.successor is not None:
+    view, stall = moment.view, run.declaration.stall_ms
+    if stall is None or view.successor is not None or view.stream.session.ended is not None:
         return
     pause = next((p for p in reversed(view.exchange.pauses) if _length(p) >= stall + SLACK_MS), None)
     if pause is None or (view.exchange.ended_by is Party.CLIENT and view.exchange.rested is None):
         return
-    excess = buffer is not None and pause.bytes_after > buffer + 2 * view.exchange.largest + FRAMING_BYTES
-    if not excess:
+    buffers = run.declaration.transport_buffer_bytes
+    if buffers is None or pause.bytes_after <= _room(view, buffers):
         if _was_ended(view):
-            for clause in ("IDL-1", *(["IDL-2"] if buffer is not None else [])):
+            for clause in ("IDL-1", *(["IDL-2"] if buffers is not None else [])):
                 if view.once(clause):
                     yield Held(clause)
         return
-    shown = evidence(view.exchange, show=(pause.begun, pause.ended, view.last_word), last=moment.seen)
+    if not _was_behind(view, pause, buffers, stall):
+        return
+    shown = evidence(
+        view.exchange, show=(*expectation_of(view), pause.begun, pause.ended, view.last_word), last=moment.seen
+    )
     waited = f"after a pause of {_length(pause)} ms the view delivered {pause.bytes_after} bytes more"
     if not _was_ended(view):
         if view.once("IDL-1"):
             yield Broken("IDL-1", Fault.IDLE_NOT_ENFORCED, f"{waited} and was never ended", shown)
     elif view.once("IDL-2"):
         yield Broken("IDL-2", Fault.UNBOUNDED_MEMORY, f"{waited} than the declared buffers hold", shown)
+
+
+def _room(view: View, buffers: int) -> int:
+    """The most bytes of data that can lie between server and client; one event may be half in and half out."""
+    return buffers + 2 * view.exchange.largest + FRAMING_BYTES
+
+
+def _was_behind(view: View, pause: Pause, buffers: int, stall: int) -> bool:
+    """Whether the tool surely went on during the pause, so that the view was behind for the whole budget."""
+    call, largest = view.stream.call, view.exchange.largest
+    if call is None or call.pace_ms is None or largest == 0:
+        return False
+    filled_ms = (_room(view, buffers) // largest + 1) * call.pace_ms
+    return _length(pause) >= filled_ms + stall + SLACK_MS
 
 
 @judge("IDL-1", on=Rested)
@@ -117,11 +135,11 @@ def absence_ends_a_session(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The first request after a session was left alone, with everything closed and every call answered."""
     exchange, budget = moment.exchange, run.declaration.absence_ms
     session = exchange.session
-    if budget is None or session is None or exchange.idle_ms is None or exchange.life is not Life.LIVE:
+    if budget is None or session is None or exchange.life is not Life.LIVE:
         return
     if not exchange.owner_asks or session.restarted:
         return
-    if exchange.idle_ms > budget + SLACK_MS:
+    if exchange.idle_ms is not None and exchange.idle_ms > budget + SLACK_MS:
         if exchange.status == 404:
             yield Held("IDL-4")
         elif is_success(exchange.status):
@@ -131,11 +149,11 @@ def absence_ends_a_session(run: Run, moment: Answered) -> Iterator[Judgement]:
                 f"a session left alone for {exchange.idle_ms} ms lives, against a declared budget of {budget} ms",
                 evidence(exchange, last=moment.seen),
             )
-    elif exchange.idle_ms < budget - SLACK_MS and exchange.status == 404 and not (exchange.resumes or exchange.follows):
+    elif exchange.status == 404 and not may_have_ended(run, exchange) and not (exchange.resumes or exchange.follows):
         yield Broken(
             "IDL-4",
             Fault.HEALTHY_VIEW_ENDED,
-            f"a session left alone for {exchange.idle_ms} ms was gone, within a declared budget of {budget} ms",
+            f"a session left alone for {exchange.away_ms} ms was gone, against a declared budget of {budget} ms",
             evidence(exchange, last=moment.seen),
         )
 
