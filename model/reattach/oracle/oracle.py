@@ -35,8 +35,9 @@ EVT-2    two events of one stream, ids in the standard's grammar or whole number
 EVT-3    the first frame of a POST's stream (not of ``initialize``), under 2025-11-25
 EVT-4    an id delivered a second time: resume from an earlier cursor
 EVT-5    any event id
-EVT-6    a resumption from the id of an event without a message, followed to its first message; the loss is conclusive
-         if ``Expect`` numbers the messages
+EVT-6    a resumption from the id of an event without a message, followed to its first message. The fault needs more:
+         a resumption from the id before it that brings what it jumped over, and then one from it, whose first message
+         has come before on another view (so that it is replayed, and not live)
 DEL-1    a granted resumption from a good cursor that delivers, ends or is quiet
 DEL-2    the same, with ``Expect`` for its call; a missing tail needs ``Settled``. Without ``Expect``: events that this
          session was given before, or that a second resumption from an earlier cursor delivers

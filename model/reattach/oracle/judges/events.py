@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
-from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
+from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_anonymous, is_visible
 from reattach.oracle.message import is_progress
 from reattach.oracle.moments import Delivered, Reordered
-from reattach.oracle.record import Event, Run, View, frame_of
+from reattach.oracle.record import Event, Exchange, Run, Seen, View, frame_of
 from reattach.oracle.verdict import Fault
 
 
@@ -140,82 +140,78 @@ def bare_ids_jump_over_nothing(run: Run, moment: Delivered) -> Iterator[Judgemen
 @judge("EVT-6", on=Delivered)
 def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first message on a view that was resumed from an event without a message."""
-    view, event = moment.view, moment.event
-    cursor = view.cursor
+    view, event, cursor = moment.view, moment.event, moment.view.cursor
     if cursor is None or cursor.message or event is None or not event.message or event.stream is not view.stream:
         return
     if len(view.order) != 1 or view.bare_first:
         return
-    gap = _gap(view, cursor, event)
-    if gap is None:
+    known = list(view.stream.after(cursor.anchor))
+    if event not in known:
         return
-    if not gap:
-        yield Held("EVT-6")
-        return
-    if view.once("EVT-6"):
-        yield Broken(
-            "EVT-6",
-            Fault.PRIMING_SKIPS_EVENTS,
-            f"the id {position(cursor)} came without a message and moved the cursor over {gap}",
-            evidence(
-                *([cursor.anchor.exchange] if cursor.anchor else []),
-                cursor.exchange,
-                view.exchange,
-                show=(cursor.seen, cursor.anchor.seen if cursor.anchor else None, *expectation_of(view)),
-                last=moment.seen,
-            ),
-        )
+    skipped = known[: known.index(event)]
+    if not skipped:
+        if _follows(view, cursor.anchor, event):
+            yield Held("EVT-6")
+    elif _was_jumped_over(view, skipped[0]) and view.once("EVT-6"):
+        yield _jumped(view, skipped[0], (), moment.seen)
 
 
-def _gap(view: View, cursor: Event, event: Event) -> str | None:
-    """What the id ``cursor`` jumped over before ``event``, in words; "" for nothing, None if that cannot be told."""
-    call, anchor = view.stream.call, cursor.anchor
-    known = list(view.stream.after(anchor))
-    if event not in known or any(other.rank > cursor.rank for other in known[: known.index(event)]):
-        return None  # what is left out came after the cursor before, so the cursor did not jump over it
+def _was_jumped_over(view: View, event: Event) -> bool:
+    """Whether a view lacks an event because its cursor, a bare id, lies behind it.
+
+    Only what was stored when the view was asked for tells: what it lacks of later events, the view itself may have
+    lost. So the first message that it delivered must have been known before. And what the server has sent after the
+    bare id was not jumped over by it.
+    """
+    cursor = view.cursor
+    if cursor is None or cursor.message or view.bare_first or not view.order or view.floor:
+        return False
+    replayed = view.order[0].seen.index < view.exchange.asked.index
+    anchored = cursor.anchor is None or cursor.anchor.rank < event.rank
+    return replayed and anchored and event.rank < min(cursor.rank, view.order[0].rank)
+
+
+def _follows(view: View, anchor: Event | None, event: Event) -> bool:
+    """Whether an event is known to be the next one after another, as far as numbers tell."""
+    call, before, number = view.stream.call, anchor.number if anchor is not None else None, event.number
     if call is not None and call.places:
-        start, end = call.place(anchor), call.place(event)
-        if start == -2 or end == -2 or call.expected is None:
-            return None
-        between = [call.expected[place] for place in range(start + 1, end)]
-        return ", ".join([key for key in between if not _elsewhere(view, key)][:4])
-    before, number = anchor.number if anchor is not None else None, event.number
+        return call.place(event) == call.place(anchor) + 1
     if before is not None and number is not None and before.label == number.label and not is_progress(number):
-        return ", ".join(f"{number.label}#{n}" for n in range(before.n + 1, min(number.n, before.n + 5)))
-    return "" if known[0] is event else named(known[0])
+        return number.n == before.n + 1
+    return True
 
 
-def _elsewhere(view: View, key: str) -> bool:
-    other = view.stream.session.known(key)
-    return other is not None and other.stream is not view.stream
+def _jumped(view: View, event: Event, others: tuple[Exchange, ...], seen: Seen) -> Broken:
+    cursor = view.cursor
+    assert cursor is not None
+    anchor = cursor.anchor
+    return Broken(
+        "EVT-6",
+        Fault.PRIMING_SKIPS_EVENTS,
+        f"the id {position(cursor)} came without a message and moved the cursor over {named(event)}, which another"
+        " resumption delivers",
+        evidence(
+            *([anchor.exchange] if anchor is not None else []),
+            cursor.exchange,
+            event.exchange,
+            view.exchange,
+            *others,
+            show=(
+                cursor.seen,
+                anchor.seen if anchor is not None else None,
+                event.seen,
+                view.delivered.get(view.order[0].seq),
+            ),
+            last=seen,
+        ),
+    )
 
 
 @judge("EVT-6", on=Reordered)
 def inserted_events_were_not_jumped_over(run: Run, moment: Reordered) -> Iterator[Judgement]:
-    """Events that another resumption was not given, because its cursor was a bare id behind them."""
+    """Events that an earlier resumption was not given, because its cursor was a bare id behind them."""
     for event in moment.inserted:
         for view in event.stream.views:
-            cursor = view.cursor
-            if (
-                cursor is None
-                or cursor.message
-                or not view.order
-                or view is moment.view
-                or view.bare_first
-                or view.floor
-            ):
-                continue
-            anchor = cursor.anchor
-            passed = view.order[0].rank > event.rank and (anchor is None or anchor.rank < event.rank)
-            if event.message and passed and event.seq not in view.delivered and view.once("EVT-6"):
-                yield Broken(
-                    "EVT-6",
-                    Fault.PRIMING_SKIPS_EVENTS,
-                    f"the id {position(cursor)} came without a message and moved the cursor over {named(event)},"
-                    " which a resumption from an earlier cursor delivers",
-                    evidence(
-                        cursor.exchange, view.exchange, moment.view.exchange,
-                        show=(cursor.seen, view.delivered.get(view.order[0].seq), event.seen),
-                        last=moment.seen,
-                    ),
-                )  # fmt: skip
+            lacks = event.message and view is not moment.view and event.seq not in view.delivered
+            if lacks and _was_jumped_over(view, event) and view.once("EVT-6"):
+                yield _jumped(view, event, (moment.view.exchange,), moment.seen)
