@@ -393,6 +393,17 @@ def _of_fresh_view(
                 lambda: known.number != 0 or (number > old.opened and after.session.opened == number),
             )
             yield Claim(
+                INVARIANT.name,
+                "a birth takes the next seq",
+                lambda: (
+                    known.number != 0
+                    or (
+                        find_stream(after.session, number).first == old.window.next
+                        and after.session.window.next == old.window.next + 1
+                    )
+                ),
+            )
+            yield Claim(
                 BOUNDED.name,
                 "a stream is opened only within the limit",
                 lambda: known.number != 0 or _open_streams(after.session) <= policy.open_streams,
@@ -598,11 +609,11 @@ def _of_bookkeeping(policy: Policy, old: Session, given: Input, after: Step) -> 
     yield from _of_outliving(old, given, after)
     match given:
         case Finish(number):
-            stream = find_stream(old, number)
+            asked = find_stream(old, number)
             yield Claim(
                 EXPLICIT.name,
                 "a stream is finished once, and never the one that receives pushes",
-                lambda: isinstance(after.result, Done) == (not stream.finished and number != old.standalone),
+                lambda: isinstance(after.result, Done) == (not asked.finished and number != old.standalone),
             )
         case Disconnect(connection):
             yield Claim(ONE_VIEW.name, "the view is gone", lambda: find_viewed(after.session, connection).number == 0)
