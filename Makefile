@@ -25,7 +25,7 @@ TS := $(TS_CLIENT)/node_modules/.reattach-ts
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine test-rest test-real lint readme format clean
+.PHONY: help demo test test-machine explore test-rest test-real lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: lint test-machine test-rest ## Lint, types, every test that needs only Pyt
 test-machine: $(TEST) ## The tests of the machine, with its gate: every branch is covered
 	$(BIN)/pytest tests/machine -m "not real" -n $(WORKERS) --dist loadgroup \
 		--cov=reattach.machine --cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered
+
+explore: $(TEST) ## The tests of the machine within larger bounds, with many more examples
+	REATTACH_TESTS=long $(BIN)/pytest tests/machine -n $(WORKERS) --timeout 7200
 
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup

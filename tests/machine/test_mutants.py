@@ -7,6 +7,8 @@ from tests.machine.scenes import SCENES
 from reattach.machine.invariants import AT_REST, SESSION, SYSTEM, a_cursor_is_granted_iff_lossless
 from reattach.machine.step_invariants import STEP, SYSTEM_STEP
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 CASES = [
     pytest.param(mutant, refutation, id=f"{mutant.name}-{refutation.invariant}")
     for mutant in MUTANTS.values()

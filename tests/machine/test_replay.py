@@ -18,6 +18,8 @@ from reattach.machine.system import Action, Bounds, Emission, Read, System
 from reattach_proofs.explorer import Trace
 from reattach_proofs.spaces import initialized
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 ENOUGH = 20
 """Further back than any seq of these scenes."""
 
@@ -125,14 +127,19 @@ def renumbered_emit(original: Callable[..., System]) -> Callable[..., System]:
         newest = after.history[-1]
         stream = find_stream(after.server.sessions[name], newest.stream)
         connection = stream.view.connection
-        earlier = [
-            event for event in before.history if isinstance(event, Renumbered) and event.connection == connection
-        ]
-        wire = stream.first + len(earlier) + 1
-        renumbered = Renumbered(newest.session, newest.stream, newest.seq, newest.final, wire, connection)
-        return evolve(after, history=(*before.history, renumbered))
+        counter = [one for one in before.history if renumbered(one).connection == connection]
+        numbered = Renumbered(
+            newest.session, newest.stream, newest.seq, newest.final, stream.first + len(counter) + 1, connection
+        )
+        return evolve(after, history=(*before.history, numbered))
 
     return emit
+
+
+def renumbered(event: Emission) -> Renumbered:
+    """The event, which has been numbered anew."""
+    assert isinstance(event, Renumbered)
+    return event
 
 
 def renumbered_item(original: Callable[..., tuple[Item, Exchange]]) -> Callable[..., tuple[Item, Exchange]]:
@@ -142,8 +149,7 @@ def renumbered_item(original: Callable[..., tuple[Item, Exchange]]) -> Callable[
         item, rest = original(current, exchange)
         if not isinstance(item, network.Delivered):
             return item, rest
-        (event,) = (event for event in current.history if event.seq == item.cursor.seq)
-        assert isinstance(event, Renumbered)
+        (event,) = (renumbered(event) for event in current.history if event.seq == item.cursor.seq)
         return evolve(item, cursor=Cursor(Presence.PRESENT, event.session, event.stream, event.wire)), rest
 
     return next_item
@@ -152,10 +158,18 @@ def renumbered_item(original: Callable[..., tuple[Item, Exchange]]) -> Callable[
 def test_with_reused_ids_an_event_is_dropped_that_was_never_applied(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(system, "_emit", renumbered_emit(system._emit))
     monkeypatch.setattr(system, "_next_item", renumbered_item(system._next_item))
-    # Applied, resumed and replayed; then comes the first event of the new numbering, under an id that was applied.
     whole = evolve(scene(ENOUGH, evolve(ONE_CALL, connections=3)), reduced=False)
-    trace = counterexample(whole, "what_is_not_applied_is_owed_or_told")
-    assert trace == ()
+    (found,) = whole.explored("what_is_not_applied_is_owed_or_told").counterexample
+    written = ("Write", "Read", "Accept")
+    assert kinds(found.trace) == (
+        *("Reconnect", "Emit", "Deliver", "Read", "Emit", "Emit"),
+        *(*written, *written, *written[:-1]),
+    )
+    # The first two events, emitted to two connections, have one id; the third is the response, and so the call is over.
+    end = found.trace.end
+    assert [renumbered(event).wire for event in end.history] == [3, 3, 4]
+    assert [one.seq for one in end.applications] == [3, 5]
+    assert end.clients[0].told == ()
     assert mode_of(evolve(REPLAYING, ids_unique=False)) is Mode.REFUSE
     assert mode_of(evolve(REPLAYING, ids_stable=False)) is Mode.REFUSE
 

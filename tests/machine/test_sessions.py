@@ -1,9 +1,10 @@
 """Every input in every session that inputs can reach: totality, determinism, and every invariant."""
 
+from attrs import evolve
 from hypothesis import event, given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.machine.plays import TAG, sent_after
+from tests.machine.plays import PLAIN, TAG, sent_after
 from tests.machine.profiles import examples
 from tests.machine.strategies import Fresh, as_input, given_inputs, moments, policies, reached
 
@@ -12,8 +13,8 @@ from reattach.machine.cursor import ABSENT, MALFORMED, Cursor, Presence
 from reattach.machine.invariants import SESSION, Sent, a_cursor_is_granted_iff_lossless
 from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
-from reattach.machine.session import Session, is_viewed
-from reattach.machine.step_invariants import STEP, Happened
+from reattach.machine.session import NO_VIEW, Session, is_viewed
+from reattach.machine.step_invariants import STEP, Happened, a_view_ends_only_for_a_reason
 from reattach.machine.transition import (
     Accepted,
     Arrive,
@@ -26,6 +27,7 @@ from reattach.machine.transition import (
     Input,
     OpenStream,
     Resume,
+    Step,
     Terminate,
     Tick,
     Write,
@@ -45,6 +47,13 @@ def test_every_step_is_total_and_the_same_each_time(
     taken = step(policy, session, now, this)
     assert taken == step(policy, session, now, this)
     event(type(taken.result).__name__)
+
+
+def test_a_view_that_is_gone_for_no_reason_is_found() -> None:
+    opened = step(PLAIN, open_session(TAG, "", 0), 0, OpenStream(7)).session
+    gone = evolve(opened, streams=tuple(evolve(stream, view=NO_VIEW) for stream in opened.streams))
+    assert not a_view_ends_only_for_a_reason(Happened(PLAIN, opened, 0, Tick(), Step(gone)))
+    assert a_view_ends_only_for_a_reason(Happened(PLAIN, opened, 0, Disconnect(7), Step(gone)))
 
 
 class LifeOfASession(RuleBasedStateMachine):

@@ -257,6 +257,18 @@ def test_all_that_can_happen_is_listed() -> None:
     }
 
 
+def test_without_pushes_only_calls_emit_and_who_can_do_nothing_else_gives_up() -> None:
+    waiting = played(LIMITED, Cut(2), NoticeCut(2))
+    listed = enabled(waiting, Bounds(streams=1, events=1, connections=2, pushes=False, endings=False))
+    assert set(listed) == {
+        GiveUp(0, 1),
+        Emit("S1", 2),
+        Emit("S1", 2, final=True),
+        Write("S1", 2),
+        Disconnect("S1", 2),
+    }
+
+
 # Rest
 
 

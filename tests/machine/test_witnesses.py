@@ -31,6 +31,8 @@ from reattach.machine.transition import (
 from reattach_proofs.explorer import explore
 from reattach_proofs.spaces import SessionBounds, Watched, session_space
 
+pytestmark = pytest.mark.usefixtures("untraced")
+
 # Of a session
 
 Seen = Callable[[Happened], bool]

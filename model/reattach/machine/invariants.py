@@ -16,6 +16,7 @@ from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
     Session,
+    Stream,
     StreamKind,
     absence_deadline,
     find_stream,
@@ -64,16 +65,15 @@ def the_window_is_bounded(policy: Policy, session: Session) -> bool:
 
 def each_event_follows_its_predecessor(policy: Policy, session: Session) -> bool:
     """Along a stream, each held event's ``prev`` is the one before it, and the newest held one is the last (DEL-6)."""
-    for stream in session.streams:
-        position = mark_of(session, stream)
-        for entry in session.window.held:
-            if entry.stream == stream.number:
-                if entry.prev != position:
-                    return False
-                position = entry.seq
-        if position != stream.last:
-            return False
-    return all(find_stream(session, entry.stream).number != 0 for entry in session.window.held)
+    return all(_is_chained(session, stream) for stream in session.streams) and all(
+        find_stream(session, entry.stream).number != 0 for entry in session.window.held
+    )
+
+
+def _is_chained(session: Session, stream: Stream) -> bool:
+    held = [entry for entry in session.window.held if entry.stream == stream.number]
+    seqs = [mark_of(session, stream), *(entry.seq for entry in held)]
+    return [entry.prev for entry in held] == seqs[:-1] and seqs[-1] == stream.last
 
 
 def a_stream_lies_within_its_session(policy: Policy, session: Session) -> bool:

@@ -127,17 +127,8 @@ def a_reader_is_not_overtaken_by_its_own_stream(happened: Happened) -> bool:
 
 def only_an_own_reader_makes_an_emission_wait(happened: Happened) -> bool:
     """An emission waits only in a full window, for a view of its own stream that has something unread (IDL-6)."""
-    match happened.given, happened.step.result:
-        case Emit(number, size), Wait():
-            after, policy = happened.after, happened.policy
-            stream = find_stream(after, number or after.standalone)
-            held = sum(entry.size for entry in after.window.held)
-            is_full = len(after.window.held) == policy.window_events or held + size > policy.window_bytes
-            return is_full and is_viewed(stream) and stream.view.position < stream.last
-        case _, Wait():
-            return False
-        case _:
-            return True
+    waits = isinstance(happened.step.result, Wait)
+    return not waits or (isinstance(happened.given, Emit) and _is_held_up(happened, happened.given))
 
 
 def a_view_starts_where_it_should(happened: Happened) -> bool:
@@ -304,6 +295,15 @@ def _is_start(happened: Happened, before: Stream, stream: Stream) -> bool:
             return not is_viewed(before) and not happened.before.listened and position == min([*given, stream.last])
         case _:
             return before.number == 0 and position == stream.first == happened.before.window.next
+
+
+def _is_held_up(happened: Happened, emission: Emit) -> bool:
+    """Whether the window has no room for the emission, and a view of its stream has something unread."""
+    after, policy = happened.after, happened.policy
+    stream = find_stream(after, emission.stream or after.standalone)
+    size = sum(entry.size for entry in after.window.held) + emission.size
+    is_full = len(after.window.held) == policy.window_events or size > policy.window_bytes
+    return is_full and is_viewed(stream) and stream.view.position < stream.last
 
 
 def _held(session: Session, number: int) -> tuple[Entry, ...]:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 
 from reattach.machine.cursor import Cursor
-from reattach.machine.decision import Fresh, Reason, Reattach, Refuse, Replay, decide_cursor
+from reattach.machine.decision import Reason, Reattach, Refuse, Replay, decide_cursor
 from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
@@ -272,8 +272,6 @@ def react(policy: Policy, session: Session, given: Input) -> Step:
 
 def _react(policy: Policy, session: Session, given: Input) -> Step:
     match given:
-        case Tick():
-            return Step(session)
         case Arrive():
             return Step(evolve(session, requests=session.requests + 1, seen=session.now))
         case Depart():
@@ -294,6 +292,7 @@ def _react(policy: Policy, session: Session, given: Input) -> Step:
             return _finish(session, find_stream(session, stream))
         case Terminate():
             return Step(_terminated(session), Done(), _endings_of(session))
+    return Step(session)  # Tick: whatever time does, ``advance`` has done
 
 
 def _open_stream(policy: Policy, session: Session, connection: int) -> Step:
@@ -311,8 +310,7 @@ def _resume(policy: Policy, session: Session, connection: int, cursor: Cursor) -
             return _attached(seen, find_stream(seen, number), connection, position, Greeting.POSITION)
         case Replay(number, position):
             return _attached(seen, find_stream(seen, number), connection, position, Greeting.NOTHING)
-        case Fresh():
-            return _listen(policy, seen, connection)
+    return _listen(policy, seen, connection)  # Fresh
 
 
 def _listen(policy: Policy, session: Session, connection: int) -> Step:
