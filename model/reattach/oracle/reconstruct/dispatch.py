@@ -1,0 +1,88 @@
+"""Which observation is entered where."""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from reattach.oracle.moments import (
+    Commented,
+    Moment,
+    ReadOn,
+)
+from reattach.oracle.observation import (
+    Body,
+    Closed,
+    Comment,
+    Expect,
+    Frame,
+    Quiet,
+    ReadPaused,
+    ReadResumed,
+    Request,
+    Response,
+    Restarted,
+    Settled,
+)
+from reattach.oracle.reconstruct.answers import take_body, take_response
+from reattach.oracle.reconstruct.endings import take_closed, take_expectation, take_quiet, take_restarted, take_settled
+from reattach.oracle.reconstruct.errors import ObservationError
+from reattach.oracle.reconstruct.events import take_comment, take_frame
+from reattach.oracle.reconstruct.forgetting import compact
+from reattach.oracle.reconstruct.requests import take_request
+from reattach.oracle.record import (
+    Exchange,
+    Pause,
+    Run,
+    Seen,
+)
+
+
+def take(run: Run, seen: Seen) -> Iterator[Moment]:
+    """Enter one observation into the record and report the moments it brings. Raises ObservationError."""
+    match seen.observation:
+        case Request() as request:
+            yield from take_request(run, seen, request)
+        case Expect() as expect:
+            take_expectation(run, seen, expect)
+        case Settled() as settled:
+            yield from take_settled(run, seen, settled)
+        case Restarted():
+            take_restarted(run, seen)
+        case Response() | Body() | Frame() | Comment() | ReadPaused() | ReadResumed() | Closed() | Quiet() as other:
+            exchange = run.exchanges.get(other.connection)
+            if exchange is None or exchange.end is not None:
+                run.strays += 1
+                return
+            yield from _went_on(run, evolve(seen, exchange=exchange), exchange, other)
+        case _:
+            raise ObservationError(f"not an observation: {type(seen.observation).__name__}")
+
+
+def _went_on(
+    run: Run,
+    seen: Seen,
+    exchange: Exchange,
+    other: Response | Body | Frame | Comment | ReadPaused | ReadResumed | Closed | Quiet,
+) -> Iterator[Moment]:
+    match other:
+        case Response() as response if exchange.answer is None:
+            yield from take_response(run, seen, exchange, response)
+        case Body() as body if exchange.answer is not None and exchange.view is None and exchange.body is None:
+            yield from take_body(run, seen, exchange, body)
+        case Frame() as frame if exchange.view is not None:
+            yield from take_frame(run, evolve(seen, observation=compact(frame)), exchange.view, frame)
+        case Comment() as comment if exchange.view is not None:
+            take_comment(exchange.view, seen, comment.text)
+            yield Commented(exchange.view, seen)
+        case ReadPaused() if not exchange.paused:
+            exchange.pauses.append(Pause(seen))
+        case ReadResumed() if exchange.paused:
+            exchange.pauses[-1].ended = seen
+            if exchange.view is not None:
+                yield ReadOn(exchange.view, exchange.pauses[-1], seen)
+        case Closed():
+            yield from take_closed(run, seen, exchange)
+        case Quiet():
+            yield from take_quiet(seen, exchange)
+        case _:
+            run.strays += 1

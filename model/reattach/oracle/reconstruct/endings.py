@@ -1,0 +1,105 @@
+"""Ends, silence, and what a driver says of a call."""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from reattach.oracle.message import (
+    label_of_key,
+)
+from reattach.oracle.moments import (
+    CallSettled,
+    Explained,
+    Moment,
+    Resolved,
+    Rested,
+    Unanswered,
+)
+from reattach.oracle.observation import (
+    Expect,
+    Party,
+    Settled,
+)
+from reattach.oracle.reconstruct.answers import note_cancellation, note_refusal
+from reattach.oracle.reconstruct.owners import enter_claim
+from reattach.oracle.record import (
+    Exchange,
+    Resolution,
+    Run,
+    Seen,
+)
+
+
+def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
+    exchange.end = seen
+    session = exchange.session
+    if session is not None and exchange.owner_asks:
+        # When the server ended what was not read for a while, nobody can say.
+        late = exchange.paused or (bool(exchange.pauses) and exchange.ended_by is not Party.CLIENT)
+        session.last_sign = None if late else max(session.last_sign or seen.at, seen.at)
+    if exchange.view is not None:
+        yield Rested(exchange.view, seen)
+    elif exchange.answer is None:
+        if exchange.resumes and exchange.resolution is None and exchange.ended_by is Party.SERVER:
+            exchange.resolution = Resolution.CRASHED
+            note_refusal(exchange)
+            yield Resolved(exchange, seen)
+        yield Unanswered(exchange, seen)
+    elif not exchange.explained:
+        exchange.explained = True
+        note_cancellation(exchange)
+        yield Explained(exchange, seen)
+
+
+def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
+    if exchange.view is not None:
+        exchange.quiet = exchange.rested = seen
+        yield Rested(exchange.view, seen)
+    elif exchange.answer is None:
+        exchange.hung = seen
+        if exchange.resumes and exchange.resolution is None:
+            exchange.resolution = Resolution.HUNG
+            note_refusal(exchange)
+            yield Resolved(exchange, seen)
+        yield Unanswered(exchange, seen)
+
+
+def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
+    exchange = run.exchanges.get(expect.connection)
+    if exchange is None:
+        if len(run.early) < 64:
+            run.early.setdefault(expect.connection, []).append(seen)
+        return
+    call = exchange.call
+    if call is None:
+        run.strays += 1
+        return
+    seen = evolve(seen, exchange=exchange)
+    keys = expect.keys[-run.horizon :] if len(expect.keys) > run.horizon else expect.keys
+    if expect.standalone:
+        call.pushed = keys
+        call.push_expectation = seen
+    else:
+        call.expected, call.origin, call.expectation = keys, expect.origin, seen
+        call.pace_ms = expect.pace_ms
+        if expect.origin == "numbered" and len(set(keys)) == len(keys):
+            call.places = {key: place for place, key in enumerate(keys)}
+    if expect.origin == "numbered":
+        for label in {label_of_key(key) for key in keys} - {None}:
+            enter_claim(run, str(label), call)
+
+
+def take_settled(run: Run, seen: Seen, settled: Settled) -> Iterator[Moment]:
+    exchange = run.exchanges.get(settled.connection)
+    if exchange is None or exchange.call is None:
+        run.strays += 1
+        return
+    exchange.call.settled = seen
+    yield CallSettled(exchange.call, run.exchanges.get(settled.last), seen)
+
+
+def take_restarted(run: Run, seen: Seen) -> None:
+    for session in run.sessions.values():
+        session.restarted = True
+        session.refused = None
+    run.restarts += 1

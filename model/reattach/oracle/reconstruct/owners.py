@@ -1,0 +1,99 @@
+"""Whose a message is: which session, and which call, can have caused it."""
+
+from attrs import frozen
+
+from reattach.oracle.bearing import is_distinctive
+from reattach.oracle.message import (
+    label_of_key,
+)
+from reattach.oracle.observation import (
+    Frame,
+)
+from reattach.oracle.record import (
+    Call,
+    Event,
+    Exchange,
+    Run,
+    Session,
+    View,
+)
+
+
+@frozen
+class _Owner:
+    session: Session
+    event: Event | None
+    exchange: Exchange | None
+
+
+def owner_of(run: Run, view: View, frame: Frame, key: str, content: str, label: str | None) -> _Owner | None:
+    """The other session that a message belongs to, if that is certain; and its event, if it was delivered there."""
+    session = view.stream.session
+    if not frame.has_data or session.id is None:
+        return None
+    for event in run.issued.get(frame.id or "", ()):
+        if (
+            event.session is not session
+            and event.message
+            and event.digest == content
+            and is_distinctive(event.id or "")
+        ):
+            return _Owner(event.session, event, event.exchange)
+    here = session.known(key)
+    if here is not None and here.digest == content:
+        return _twin(run, view, key, frame, here)
+    if label is not None:
+        calls = run.claims.get(label, ())
+        others = {id(call.session): call for call in calls if call.session is not None}
+        if len(others) == 1 and id(session) not in others:
+            (call,) = others.values()
+            assert call.session is not None
+            return _Owner(call.session, call.session.known(key), call.exchange)
+    if key.startswith("response:") and session.opener is not None and key[9:] not in session.calls:
+        asking = [other for other in run.asked_ids.get(key[9:], ()) if other is not session]
+        if len(asking) == 1:
+            return _response_of(asking[0], key, content)
+    return None
+
+
+def _twin(run: Run, view: View, key: str, frame: Frame, here: Event) -> _Owner | None:
+    """A message like one of this session, under another id: another session's, if that session's events came before."""
+    others = [other for other in run.asked_ids.get(key[9:], ()) if other is not view.stream.session]
+    owner = view.foreign_owner
+    if owner is None or owner not in others or not frame.id or frame.id == here.id:
+        return None
+    call = owner.calls.get(key[9:])
+    return _Owner(owner, owner.known(key), call.exchange if call is not None else None)
+
+
+def _response_of(other: Session, key: str, content: str) -> _Owner | None:
+    """A response to nothing that this session asked: the other's, if it got the same one, or still waits for one."""
+    known, call = other.known(key), other.calls.get(key[9:])
+    same = known is not None and known.digest == content
+    missing = call is not None and key[9:] in call.outstanding
+    return _Owner(other, known, call.exchange if call is not None else None) if same or missing else None
+
+
+def owner_call_of(run: Run, session: Session, key: str, label: str | None) -> Call | None:
+    if key.startswith("response:"):
+        return None if key[9:] in session.reused else session.calls.get(key[9:])
+    if label is None or label in session.reused:
+        return None
+    calls = [call for call in run.claims.get(label, ()) if call.session is session]
+    return calls[0] if len(calls) == 1 else None
+
+
+def is_asked_for(run: Run, session: Session, key: str) -> bool:
+    """Whether a call of the session is known to cause a message."""
+    calls = run.claims.get(label_of_key(key) or "", ())
+    return any(key in (call.pushed or ()) for call in calls if call.session is session)
+
+
+def enter_claim(run: Run, label: str, call: Call) -> None:
+    claims = run.claims.setdefault(label, [])
+    if call in claims:
+        return
+    if call.session is not None and any(other.session is call.session for other in claims):
+        call.session.reused.add(label)
+    claims.append(call)
+    del claims[:-8]

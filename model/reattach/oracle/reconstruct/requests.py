@@ -1,0 +1,134 @@
+"""A request: whose it is, what it asks for, and what its cursor means."""
+
+from collections.abc import Iterator
+
+from attrs import evolve
+
+from reattach.machine.revision import TRAITS, Revision
+from reattach.oracle.bearing import bearing_of
+from reattach.oracle.message import (
+    labels_claimed,
+    request_ids,
+)
+from reattach.oracle.moments import (
+    Asked,
+    Moment,
+)
+from reattach.oracle.observation import (
+    Expect,
+    Party,
+    Request,
+)
+from reattach.oracle.reconstruct.endings import take_expectation
+from reattach.oracle.reconstruct.errors import ObservationError
+from reattach.oracle.reconstruct.forgetting import compact, prune
+from reattach.oracle.reconstruct.owners import enter_claim
+from reattach.oracle.record import (
+    JUST_CUT_MS,
+    Bearing,
+    Call,
+    Exchange,
+    Life,
+    Run,
+    Seen,
+    Session,
+    View,
+)
+
+_REVISIONS = {revision.value: revision for revision in Revision}
+
+
+def take_request(run: Run, seen: Seen, request: Request) -> Iterator[Moment]:
+    if request.connection in run.exchanges:
+        raise ObservationError(f"connection {request.connection} already had a request")
+    named = _REVISIONS.get(request.revision or "", run.revision)
+    opens = request.rpc_method == "initialize" and request.session is None
+    session = _session(run, request.session) if TRAITS[named].resumption and not opens else None
+    exchange = Exchange(
+        number=request.connection,
+        asked=evolve(seen, observation=compact(request)),
+        request=request,
+        session=session,
+        revision=named if request.revision or session is None else session.revision,
+    )
+    run.exchanges[request.connection] = exchange
+    exchange.life = session.life if session is not None else Life.UNKNOWN
+    _enter_call(run, exchange)
+    if session is not None:
+        known = bearing_of(run, session, request.cursors)
+        exchange.bearing, exchange.cursor = known.bearing, known.event
+        _note_absence(session, exchange)
+        if known.event is not None:
+            exchange.rivals = [v for v in known.event.stream.views if _is_believed_in(v, seen.at)]
+            exchange.newest = next(known.event.stream.after(known.event), None) is None
+        if session.refused is not None and not exchange.resumes and exchange.owner_asks:
+            exchange.follows, session.refused = session.refused, None
+        session.exchanges.append(exchange)
+        if exchange.owner_asks:
+            session.last_sign = seen.at
+    elif request.cursors:
+        exchange.bearing = Bearing.UNKNOWN
+    if request.method == "POST" and request.cursors:
+        run.posts_with_cursor += 1
+    prune(run, session)
+    for early in run.early.pop(request.connection, ()):
+        if isinstance(early.observation, Expect):
+            take_expectation(run, early, early.observation)
+    yield Asked(exchange, seen)
+
+
+def _is_believed_in(view: View, at: int) -> bool:
+    """Whether the server may take a view to be attached."""
+    exchange = view.exchange
+    if exchange.end is None:
+        return True
+    return exchange.ended_by is Party.CLIENT and at - exchange.end.at <= JUST_CUT_MS
+
+
+def _session(run: Run, name: str | None) -> Session | None:
+    if name is None:
+        return run.anonymous
+    session = run.sessions.get(name)
+    if session is None:
+        life = Life.NEVER if run.complete and not run.forgotten_sessions else Life.UNKNOWN
+        session = run.sessions[name] = Session(name, life, run.revision)
+    return session
+
+
+def _enter_call(run: Run, exchange: Exchange) -> None:
+    request = exchange.request
+    if request.method != "POST":
+        return
+    ids = set(request_ids(request.payload))
+    if request.payload is None and request.rpc_id is not None:
+        ids = {str(request.rpc_id)}
+    if not ids:
+        return
+    call = exchange.call = Call(exchange, frozenset(ids), set(ids))
+    session = exchange.session
+    if session is None:
+        return
+    for name in ids:
+        if name in session.calls:
+            session.reused.add(name)
+        session.calls[name] = call
+        asking = run.asked_ids.setdefault(name, [])
+        if session not in asking:
+            asking.append(session)
+            del asking[:-8]
+    for label in labels_claimed(request.payload):
+        enter_claim(run, label, call)
+
+
+def _note_absence(session: Session, exchange: Exchange) -> None:
+    """How long the session had been left alone when this came: surely, and at most."""
+    others = [other for other in session.open_exchanges() if other is not exchange]
+    if any(not other.paused for other in others):
+        exchange.away_ms = 0
+        return
+    if session.last_sign is None:
+        return
+    exchange.away_ms = exchange.asked.at - session.last_sign
+    running = (call for call in session.calls.values() if call.stream is not None and not call.answered)
+    if not others and not any(True for _ in running):
+        exchange.idle_ms = exchange.away_ms
