@@ -199,18 +199,18 @@ class _Deciding:
             self.claimed[theorem] = self.claimed.get(theorem, 0) + 1
         for claim in claims:
             self.claims[claim.theorem] = self.claims.get(claim.theorem, 0) + 1
-        if Engine.Z3 in self.task.engines and solver.satisfiable(
-            negation(conjunction(each.formula for each in claims))
-        ):
+        good = conjunction(claim.formula for claim in claims)
+        if Engine.Z3 in self.task.engines and good is not TRUE and solver.satisfiable(negation(good)):
             for claim in claims:
                 if solver.satisfiable(negation(claim.formula)):
                     self._fail(Verdict.REFUTED, claim.name, claim.theorem, solver.model())
         for sight in outcome.sights:
-            key = (sight.theorem, sight.name)
-            if self.task.concerns(sight) and key not in self.seen:
-                if sight.formula is TRUE or model.satisfies(sight.formula) or solver.satisfiable(sight.formula):
-                    self.sights.add(key)
-                    self.seen.add(key)
+            key, formula = (sight.theorem, sight.name), sight.formula
+            if key in self.seen or not self.task.concerns(sight):
+                continue
+            if formula is TRUE or model.satisfies(formula) or solver.satisfiable(formula):
+                self.sights.add(key)
+                self.seen.add(key)
 
     def _decide_text(self) -> None:
         """Write the questions as SMT-LIB 2, and let cvc5 answer them."""
