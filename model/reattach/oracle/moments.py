@@ -4,15 +4,7 @@ from typing import TypeAlias
 
 from attrs import frozen
 
-from reattach.oracle.record import Call, Event, Exchange, Pause, Seen, Session, Stream, View
-
-
-@frozen
-class Asked:
-    """A request was sent."""
-
-    exchange: Exchange
-    seen: Seen
+from reattach.oracle.record import Call, Event, Exchange, Seen, Session, Stream, View
 
 
 @frozen
@@ -75,14 +67,6 @@ class Delivered:
 
 
 @frozen
-class Commented:
-    """A comment came on a view."""
-
-    view: View
-    seen: Seen
-
-
-@frozen
 class Rested:
     """A view is over, or was quiet. More than once per view, if it was quiet before it ended."""
 
@@ -104,15 +88,6 @@ class Unanswered:
 
 
 @frozen
-class ReadOn:
-    """The reader of a view went on after a pause."""
-
-    view: View
-    pause: Pause
-    seen: Seen
-
-
-@frozen
 class CallSettled:
     """A driver has finished following a call, or the pushes that it made."""
 
@@ -130,16 +105,4 @@ class Reordered:
     inserted: tuple[Event, ...]
 
 
-Moment: TypeAlias = (
-    Asked
-    | Answered
-    | Resolved
-    | Explained
-    | Delivered
-    | Commented
-    | Rested
-    | Unanswered
-    | ReadOn
-    | CallSettled
-    | Reordered
-)
+Moment: TypeAlias = Answered | Resolved | Explained | Delivered | Rested | Unanswered | CallSettled | Reordered

@@ -73,7 +73,8 @@ WIN-4    a terminated session's cursor, on it and on another session
 WIN-5    as CUR-7, surely inside
 WIN-6    declared N: one unpaused view that is given more than N messages
 IDL-1    declared stall: ``ReadPaused`` for longer than stall + SLACK on an emitting stream, then ``ReadResumed`` until
-         closed or quiet; ``transport_buffer_bytes`` declared and exceeded by what was emitted
+         closed or quiet. The fault needs more: ``transport_buffer_bytes`` declared and exceeded by what comes after the
+         pause, and ``Expect.pace_ms``, so that what comes was surely due during the pause
 IDL-2    the same
 IDL-3    the same, while another stream of the session is given more than N messages; or any view that a
          ``resumption-required`` ends

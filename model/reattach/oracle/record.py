@@ -234,7 +234,6 @@ class View:
     retry: bool = False
     stated: str | None = None
     """The position that it stated; "" for a statement that names none."""
-    stated_late: bool = False
     ended_because: str | None = None
     """The reason given with ``resumption-required``; "" if none was."""
     last_word: Seen | None = None
@@ -336,7 +335,6 @@ class Pause:
     ended: Seen | None = None
     bytes_after: int = 0
     """Bytes of data delivered on the exchange after it."""
-    frames_after: int = 0
 
 
 @define(eq=False)

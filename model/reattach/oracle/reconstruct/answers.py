@@ -38,6 +38,7 @@ _REVISIONS = {revision.value: revision for revision in Revision}
 
 
 def take_response(run: Run, seen: Seen, exchange: Exchange, response: Response) -> Iterator[Moment]:
+    """Enter a status line; what it opens or ends is in the record when the judges look."""
     exchange.answer = seen
     success = 200 <= response.status < 300
     if success:
@@ -162,6 +163,7 @@ def _open_stream(session: Session, kind: StreamKind, exchange: Exchange) -> Stre
 
 
 def take_body(run: Run, seen: Seen, exchange: Exchange, body: Body) -> Iterator[Moment]:
+    """Enter a whole body."""
     exchange.body = evolve(seen, observation=compact(body))
     learn_revision(exchange, body.payload)
     note_responses(exchange.session, seen, body.payload)
@@ -174,6 +176,7 @@ def take_body(run: Run, seen: Seen, exchange: Exchange, body: Body) -> Iterator[
 
 
 def learn_revision(exchange: Exchange, payload: Json) -> None:
+    """The answer to initialize says which revision the session speaks."""
     session = exchange.session
     if session is None or session.opener is not exchange or not isinstance(payload, Mapping):
         return
@@ -183,6 +186,7 @@ def learn_revision(exchange: Exchange, payload: Json) -> None:
 
 
 def note_responses(session: Session | None, seen: Seen, payload: Json) -> None:
+    """Strike the responses that a message brings from what their calls still wait for."""
     if session is None:
         return
     for name in response_ids(payload):

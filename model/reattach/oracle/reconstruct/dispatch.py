@@ -5,9 +5,7 @@ from collections.abc import Iterator
 from attrs import evolve
 
 from reattach.oracle.moments import (
-    Commented,
     Moment,
-    ReadOn,
 )
 from reattach.oracle.observation import (
     Body,
@@ -41,7 +39,7 @@ def take(run: Run, seen: Seen) -> Iterator[Moment]:
     """Enter one observation into the record and report the moments it brings. Raises ObservationError."""
     match seen.observation:
         case Request() as request:
-            yield from take_request(run, seen, request)
+            take_request(run, seen, request)
         case Expect() as expect:
             take_expectation(run, seen, expect)
         case Settled() as settled:
@@ -73,13 +71,10 @@ def _went_on(
             yield from take_frame(run, evolve(seen, observation=compact(frame)), exchange.view, frame)
         case Comment() as comment if exchange.view is not None:
             take_comment(exchange.view, seen, comment.text)
-            yield Commented(exchange.view, seen)
         case ReadPaused() if not exchange.paused:
             exchange.pauses.append(Pause(seen))
         case ReadResumed() if exchange.paused:
             exchange.pauses[-1].ended = seen
-            if exchange.view is not None:
-                yield ReadOn(exchange.view, exchange.pauses[-1], seen)
         case Closed():
             yield from take_closed(run, seen, exchange)
         case Quiet():

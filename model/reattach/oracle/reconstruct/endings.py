@@ -31,6 +31,7 @@ from reattach.oracle.record import (
 
 
 def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
+    """Enter the end of an exchange."""
     exchange.end = seen
     session = exchange.session
     if session is not None and exchange.owner_asks:
@@ -52,6 +53,7 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
 
 
 def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
+    """Enter a silence, on a view or before any answer."""
     if exchange.view is not None:
         exchange.quiet = exchange.rested = seen
         yield Rested(exchange.view, seen)
@@ -65,6 +67,7 @@ def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
 
 
 def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
+    """Enter what a driver knows of a call."""
     exchange = run.exchanges.get(expect.connection)
     if exchange is None:
         if len(run.early) < 64:
@@ -90,6 +93,7 @@ def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
 
 
 def take_settled(run: Run, seen: Seen, settled: Settled) -> Iterator[Moment]:
+    """Enter that a driver has finished with a call."""
     exchange = run.exchanges.get(settled.connection)
     if exchange is None or exchange.call is None:
         run.strays += 1
@@ -99,6 +103,7 @@ def take_settled(run: Run, seen: Seen, settled: Settled) -> Iterator[Moment]:
 
 
 def take_restarted(run: Run, seen: Seen) -> None:
+    """Enter that the server was restarted: nothing from before is held against it."""
     for session in run.sessions.values():
         session.restarted = True
         session.refused = None

@@ -38,13 +38,13 @@ _REQUIRED = ("notifications/resumption_required", "notifications/resumption-requ
 
 
 def take_frame(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
+    """Enter an SSE event."""
     exchange = view.exchange
     exchange.first_frame = exchange.first_frame or seen
     exchange.quiet = None
     exchange.largest = max(exchange.largest, frame.size)
     if exchange.pauses and exchange.pauses[-1].ended is not None:
         exchange.pauses[-1].bytes_after += frame.size
-        exchange.pauses[-1].frames_after += 1
     run.ids_seen = run.ids_seen or bool(frame.id)
     if frame.retry is not None:
         view.retry = True
@@ -83,13 +83,12 @@ def _restates(view: View, frame: Frame) -> bool:
 
 
 def _state(view: View, position: str) -> None:
-    if view.order or view.foreign:
-        view.stated_late = view.stated is None
-    elif not view.stated:
+    if not (view.order or view.foreign or view.stated):
         view.stated = position
 
 
 def take_comment(view: View, seen: Seen, text: str) -> None:
+    """Enter a comment, which may state a position or end a view."""
     words = text.split()
     view.last_word = seen
     if not words:

@@ -20,6 +20,7 @@ KEPT_BYTES = 4_096
 
 
 def prune(run: Run, session: Session | None) -> None:
+    """Drop what is beyond the horizon."""
     while len(run.exchanges) > run.horizon:
         number = next((n for n, e in run.exchanges.items() if not e.is_open), None)
         if number is None:
@@ -45,6 +46,7 @@ def prune(run: Run, session: Session | None) -> None:
 
 
 def forget_event(run: Run, session: Session) -> None:
+    """Drop the oldest event of a session."""
     name = next(iter(session.events))
     event = session.events.pop(name)
     session.forgotten += 1

@@ -75,6 +75,7 @@ def _response_of(other: Session, key: str, content: str) -> _Owner | None:
 
 
 def owner_call_of(run: Run, session: Session, key: str, label: str | None) -> Call | None:
+    """The call of this session that asked for a message's series, or that it answers, if exactly one did."""
     if key.startswith("response:"):
         return None if key[9:] in session.reused else session.calls.get(key[9:])
     if label is None or label in session.reused:
@@ -90,6 +91,7 @@ def is_asked_for(run: Run, session: Session, key: str) -> bool:
 
 
 def enter_claim(run: Run, label: str, call: Call) -> None:
+    """Note that a call may cause a series of messages."""
     claims = run.claims.setdefault(label, [])
     if call in claims:
         return

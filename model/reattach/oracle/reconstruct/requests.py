@@ -1,7 +1,5 @@
 """A request: whose it is, what it asks for, and what its cursor means."""
 
-from collections.abc import Iterator
-
 from attrs import evolve
 
 from reattach.machine.revision import TRAITS, Revision
@@ -9,10 +7,6 @@ from reattach.oracle.bearing import bearing_of
 from reattach.oracle.message import (
     labels_claimed,
     request_ids,
-)
-from reattach.oracle.moments import (
-    Asked,
-    Moment,
 )
 from reattach.oracle.observation import (
     Expect,
@@ -38,7 +32,8 @@ from reattach.oracle.record import (
 _REVISIONS = {revision.value: revision for revision in Revision}
 
 
-def take_request(run: Run, seen: Seen, request: Request) -> Iterator[Moment]:
+def take_request(run: Run, seen: Seen, request: Request) -> None:
+    """Enter a request, with what its cursor means now. Raises ObservationError."""
     if request.connection in run.exchanges:
         raise ObservationError(f"connection {request.connection} already had a request")
     named = _REVISIONS.get(request.revision or "", run.revision)
@@ -74,7 +69,6 @@ def take_request(run: Run, seen: Seen, request: Request) -> Iterator[Moment]:
     for early in run.early.pop(request.connection, ()):
         if isinstance(early.observation, Expect):
             take_expectation(run, early, early.observation)
-    yield Asked(exchange, seen)
 
 
 def _is_believed_in(view: View, at: int) -> bool:
