@@ -138,7 +138,6 @@ class _Deciding:
     claimed: dict[str, int] = field(factory=dict)
     sights: set[tuple[str, str]] = field(factory=set)
     ways: list[Path[Outcome | Raised] | DeadEnd] = field(factory=list)
-    questions: list[smt.Questions] = field(factory=list)
 
     def decided(self) -> Decided:
         solver, began = Solver(), time.perf_counter()
@@ -214,12 +213,15 @@ class _Deciding:
 
     def _decide_text(self) -> None:
         """Write the questions as SMT-LIB 2, and let cvc5 answer them."""
-        questions = []
+        questions: list[smt.Questions] = []
         for way in self.ways:
-            outcome = way.result if isinstance(way, Path) else None
-            claims = outcome.claims if isinstance(outcome, Outcome) else ()
+            if isinstance(way, DeadEnd):
+                questions.append(smt.Questions(missing=missing(way)))
+                continue
+            claims = way.result.claims if isinstance(way.result, Outcome) else ()
             good = conjunction(claim.formula for claim in claims if self.task.concerns(claim))
-            questions.append(smt.Questions(way.trace if isinstance(way, Path) else (), negation(good), missing(way)))
+            values = way.model.interpretation().names
+            questions.append(smt.Questions(way.trace, values, negation(good), missing(way)))
         text = smt.script(self.obligation.name, questions)
         if self.task.emit is not None:
             self.task.emit(self.obligation.name, text)

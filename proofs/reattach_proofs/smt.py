@@ -5,7 +5,7 @@ each with the answer that is expected. Any solver reads it. ``decide`` lets cvc5
 with ``--emit-smt`` is what was decided. cvc5 shares nothing with Z3 but the terms.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
 import cvc5
@@ -37,6 +37,8 @@ class Questions:
 
     trace: tuple[Event, ...] = ()
     """Empty for a dead end."""
+    values: Mapping[str, int | bool] = field(factory=dict)
+    """Values of names for which the path is said to be taken."""
     refutation: Term = FALSE
     """That a claim is false."""
     missing: Term = FALSE
@@ -68,8 +70,10 @@ def script(name: str, questions: Sequence[Questions]) -> str:
             writer.say(f"; path {number}", "(push 1)")
             for event in each.trace[len(shared) :]:
                 writer.assume(formula_of(event))
-            writer.ask(Question.TAKEN)
             writer.say("(push 1)")
+            writer.value(each.values)
+            writer.ask(Question.TAKEN)
+            writer.say("(pop 1)", "(push 1)")
             writer.assume(each.refutation)
             writer.ask(Question.REFUTED)
             writer.say("(pop 2)")
@@ -140,6 +144,12 @@ class _Writer:
     def ask(self, question: Question) -> None:
         self.say(f"{_ASK}{question.value}", f"; expected: {EXPECTED[question]}", "(check-sat)")
 
+    def value(self, values: Mapping[str, int | bool]) -> None:
+        """Give values to the names that were written."""
+        for term, text in self._written.items():
+            if term.op is Op.NAME and term.value in values:
+                self.say(f"(assert (= {text} {_constant(values[term.value])}))")
+
     def assume(self, term: Term) -> None:
         self.say(f"(assert {self._text(term)})")
 
@@ -160,7 +170,7 @@ class _Writer:
     def _plain(self, term: Term) -> str:
         match term.op:
             case Op.CONSTANT:
-                return f"(- {-term.value})" if type(term.value) is int and term.value < 0 else str(term.value).lower()
+                return _constant(term.value)
             case Op.NAME:
                 self.say(f"(declare-const {term.value} {term.sort.value})")
                 return str(term.value)
@@ -176,3 +186,7 @@ class _Writer:
         if line not in self._declared:
             self._declared.add(line)
             self.say(line)
+
+
+def _constant(value: int | bool) -> str:
+    return f"(- {-value})" if type(value) is int and value < 0 else str(value).lower()

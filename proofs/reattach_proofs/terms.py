@@ -10,6 +10,8 @@ number added to a sum with a number is added to that number, and a connective dr
 
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from enum import Enum
+from functools import lru_cache
+from operator import is_
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -283,31 +285,35 @@ def rebuilt(op: Op, args: tuple[Term, ...], value: Any) -> Term:
 
 def substitute(term: Term, replaced: Mapping[Term, Term]) -> Term:
     """The term with names replaced."""
+    return _substituted(term, tuple(replaced.items()))
+
+
+@lru_cache(maxsize=100_000)
+def _substituted(term: Term, replaced: tuple[tuple[Term, Term], ...]) -> Term:
+    new = dict(replaced)
 
     def replace(each: Term, args: tuple[Term, ...]) -> Term:
         if not args:
-            return replaced.get(each, each)
-        return (
-            each
-            if all(new is old for new, old in zip(args, each.args, strict=True))
-            else rebuilt(each.op, args, each.value)
-        )
+            return new.get(each, each)
+        return each if all(map(is_, args, each.args)) else rebuilt(each.op, args, each.value)
 
     return fold(term, replace, {})
 
 
 def fold(term: Term, combine: Callable[[Term, tuple[T, ...]], T], known: MutableMapping[Term, T]) -> T:
     """Combine the results of a term's arguments into its own, each shared part once; ``known`` keeps the results."""
+    if term in known:
+        return known[term]
     waiting = [term]
     while waiting:
         part = waiting[-1]
         missing = [arg for arg in part.args if arg not in known]
         if missing:
             waiting += missing
-        else:
-            if part not in known:
-                known[part] = combine(part, tuple(known[arg] for arg in part.args))
-            waiting.pop()
+            continue
+        waiting.pop()
+        if part not in known:
+            known[part] = combine(part, tuple([known[arg] for arg in part.args]))
     return known[term]
 
 
@@ -344,9 +350,9 @@ def evaluate(term: Term, interpretation: Interpretation) -> Any:
             case Op.CONSTANT:
                 return each.value
             case Op.NAME:
-                return interpretation.names[each.value]
+                return _of_sort(each.sort, interpretation.names[each.value])
             case Op.APPLY:
-                return interpretation.functions[each.value.name](*args)
+                return _of_sort(each.sort, interpretation.functions[each.value.name](*args))
             case Op.PLUS:
                 return args[0] + args[1]
             case Op.MINUS:
@@ -367,3 +373,7 @@ def evaluate(term: Term, interpretation: Interpretation) -> Any:
                 return args[1] if args[0] else args[2]
 
     return fold(term, combine, interpretation.known)
+
+
+def _of_sort(sort: Sort, value: int | bool) -> int | bool:
+    return bool(value) if sort is Sort.TRUTH else value
