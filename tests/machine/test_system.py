@@ -10,6 +10,7 @@ from reattach.machine.network import Aborted, Attached, Ended, Nothing, Refused,
 from reattach.machine.policy import Policy
 from reattach.machine.server import Server
 from reattach.machine.session import StreamKind
+from reattach.machine.step_invariants import SYSTEM_STEP
 from reattach.machine.system import (
     Accept,
     Action,
@@ -44,6 +45,7 @@ def played(system: System, *actions: Action) -> System:
         before, system = system, perform(system, action)
         assert system != before, action
         assert [holds.__name__ for holds in SYSTEM if not holds(system)] == [], action
+        assert [holds.__name__ for holds in SYSTEM_STEP if not holds(before, system)] == [], action
     return system
 
 
@@ -134,6 +136,12 @@ def test_a_session_that_is_terminated_while_it_is_read_answers_404_to_the_resump
     assert system.exchanges[0].trailer == Aborted()
     system = played(system, Read(2), Reconnect(0, 1), Deliver(3))
     assert system.exchanges[0].header == Refused(Reason.SESSION_UNKNOWN)
+
+
+def test_a_view_that_is_ended_on_a_broken_connection_tells_nobody() -> None:
+    system = played(with_calls(connected(), 1), Cut(2), Terminate("S1"))
+    assert system.exchanges[0].trailer == Nothing()
+    assert applied(drained(system)) == []
 
 
 def test_a_client_that_leaves_is_told_of_what_was_pending_and_its_session_ends() -> None:
@@ -255,6 +263,17 @@ def test_all_that_can_happen_is_listed() -> None:
         Write("S1", 2),
         Pass(5),
     }
+
+
+def test_what_is_on_its_way_is_listed() -> None:
+    system = played(System(Server(), (Client(), Client())), Initialize(0))
+    assert enabled(system, Bounds()) == (Initialize(1), Deliver(1), Cut(1))
+    answered = played(system, Deliver(1))
+    assert Read(1) in enabled(answered, Bounds())
+
+
+def test_a_client_that_reads_and_may_not_resume_does_neither() -> None:
+    assert enabled(LIMITED, Bounds(streams=1, events=0, endings=False)) == (Cut(2), Write("S1", 2))
 
 
 def test_without_pushes_only_calls_emit_and_who_can_do_nothing_else_gives_up() -> None:
