@@ -504,7 +504,18 @@ def _run(shape: SystemShape, action: Callable[[], Action]) -> Outcome:
         final=partial(_is_final, fresh),
     )
     stated = tuple(Stated(END_TO_END.name, name, merged(holds)) for name, holds in claims(before, after))
-    return Outcome(stated, ())
+    return Outcome(stated, (after_system,), sights=tuple(_sights(before, after)))
+
+
+WITNESSES = {END_TO_END.name: ("an event is applied", "the application is told of what it misses")}
+
+
+def _sights(before: Knowledge, after: Knowledge) -> Iterator[Stated]:
+    """The interesting cases, which must be possible (see ``witnesses``)."""
+    applied = merged(lambda: after.applied and not before.applied)
+    yield Stated(END_TO_END.name, "an event is applied", applied)
+    lost = merged(lambda: _is_owed(after) and not after.applied and _is_told(after) and not _is_told(before))
+    yield Stated(END_TO_END.name, "the application is told of what it misses", lost)
 
 
 def _is_emitted(before: bool, entry: Entry, after: System) -> bool:

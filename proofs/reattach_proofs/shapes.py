@@ -1,7 +1,9 @@
 """The finite part of a symbolic session: which streams there are, of which kind, with which views.
 
 A shape is concrete; every number in it is not. Two streams speak for any number: the *subject*, in every variant there
-is, and *another*; a step touches the subject, and the other comes out as the identical object (theorem ``frame``).
+is, and *another*. An input addresses at most one stream, and every other comes out as the identical object, or
+forgotten (theorem ``isolation``); what a session asks of all its streams, it asks of each on its own, or counts them. A
+session with its standalone stream alone, as it begins, and one with three streams show that two are no exception.
 """
 
 from collections.abc import Iterator
@@ -50,32 +52,35 @@ class Shape:
 
     def name(self) -> str:
         """A short name for the ledger."""
-        return " + ".join(
+        streams = " + ".join(
             f"{'pushes' if shape.current else shape.kind.value} {shape.number} with {shape.attachment.value}"
             for shape in self.streams
         )
+        return streams if self.listened else f"{streams}, never listened to"
 
 
-SUBJECT, OTHER = 2, 1
-"""The numbers of the subject and of the other stream; ``Session.opened`` is 3, so a new one is 4."""
-SUBJECTS_CONNECTION, OTHERS_CONNECTION, NEW_CONNECTION = 12, 11, 19
+SUBJECT, OTHER, THIRD = 2, 1, 3
+"""The numbers of the subject and of other streams; ``Session.opened`` is 3, so a new one is 4."""
+SUBJECTS_CONNECTION, OTHERS_CONNECTION, THIRD_CONNECTION, NEW_CONNECTION = 12, 11, 13, 19
 TAG = "tag"
 
 
 def shapes() -> Iterator[Shape]:
-    """Every variant of the subject, beside another stream with and without a view."""
+    """Every variant of the subject, beside another stream with and without a view, and alone; and one with three."""
     for attachment in Attachment:
+        subject = StreamShape(SUBJECT, StreamKind.STANDALONE, attachment, SUBJECTS_CONNECTION, current=True)
         for others in (Attachment.NONE, Attachment.READING):
             pushes = StreamShape(OTHER, StreamKind.STANDALONE, others, OTHERS_CONNECTION, current=True)
             for kind in StreamKind:
                 yield Shape((pushes, StreamShape(SUBJECT, kind, attachment, SUBJECTS_CONNECTION)))
-            request = StreamShape(OTHER, StreamKind.REQUEST, others, OTHERS_CONNECTION)
-            subject = StreamShape(SUBJECT, StreamKind.STANDALONE, attachment, SUBJECTS_CONNECTION, current=True)
-            yield Shape((request, subject))
+            yield Shape((StreamShape(OTHER, StreamKind.REQUEST, others, OTHERS_CONNECTION), subject))
+        yield Shape((subject,))
     unheard = StreamShape(SUBJECT, StreamKind.STANDALONE, Attachment.NONE, SUBJECTS_CONNECTION, current=True)
-    yield Shape(
-        (StreamShape(OTHER, StreamKind.REQUEST, Attachment.READING, OTHERS_CONNECTION), unheard), listened=False
-    )
+    request = StreamShape(OTHER, StreamKind.REQUEST, Attachment.READING, OTHERS_CONNECTION)
+    yield Shape((request, unheard), listened=False)
+    yield Shape((unheard,), listened=False)
+    third = StreamShape(THIRD, StreamKind.STANDALONE, Attachment.NONE, THIRD_CONNECTION, current=True)
+    yield Shape((request, StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.NONE, SUBJECTS_CONNECTION), third))
 
 
 def number(name: str) -> int:

@@ -1,0 +1,32 @@
+"""Where the theorems come from: each source has theorems, the obligations that make them up, and their witnesses."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+from attrs import frozen
+
+from reattach_proofs import end_to_end, obligations, witnesses
+from reattach_proofs.obligations import Obligation
+from reattach_proofs.promises import STEP_THEOREMS, Theorem
+
+
+@frozen
+class Source:
+    """A group of theorems that are proved together."""
+
+    name: str
+    theorems: tuple[Theorem, ...]
+    obligations: Callable[[], Iterator[Obligation]]
+    witnesses: Mapping[str, tuple[str, ...]]
+    """Of each theorem the interesting cases that must be possible, at least one."""
+
+
+SOURCES: tuple[Source, ...] = (
+    Source("one session", STEP_THEOREMS, obligations.obligations, witnesses.WITNESSES),
+    Source("end to end", (end_to_end.END_TO_END,), end_to_end.obligations, end_to_end.WITNESSES),
+)
+"""All of them, in the order of the ledger."""
+
+
+def theorems() -> tuple[Theorem, ...]:
+    """Every theorem."""
+    return tuple(theorem for source in SOURCES for theorem in source.theorems)
