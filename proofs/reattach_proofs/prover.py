@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
+from operator import is_
+from pathlib import Path as Directory
 
 from attrs import define, field, frozen
 
@@ -78,8 +80,8 @@ class Task:
     """Run each path again on ordinary integers and compare."""
     record: bool = False
     """Record which lines of the machine are executed."""
-    emit: Callable[[str, str], None] | None = None
-    """Given the obligation's name and its questions as SMT-LIB 2."""
+    emit: Directory | None = None
+    """Where the questions are written as SMT-LIB 2, a file for each obligation."""
 
     def concerns(self, stated: Stated) -> bool:
         """Whether the claim is to be decided."""
@@ -213,22 +215,32 @@ class _Deciding:
 
     def _decide_text(self) -> None:
         """Write the questions as SMT-LIB 2, and let cvc5 answer them."""
-        questions: list[smt.Questions] = []
-        for way in self.ways:
-            if isinstance(way, DeadEnd):
-                questions.append(smt.Questions(missing=missing(way)))
-                continue
-            claims = way.result.claims if isinstance(way.result, Outcome) else ()
-            good = conjunction(claim.formula for claim in claims if self.task.concerns(claim))
-            values = way.model.interpretation().names
-            questions.append(smt.Questions(way.trace, values, negation(good), missing(way)))
+        questions = [self._questions(way, lambda claim: True) for way in self.ways]
         text = smt.script(self.obligation.name, questions)
         if self.task.emit is not None:
-            self.task.emit(self.obligation.name, text)
+            Directory(self.task.emit, smt.file_name(self.obligation.name)).write_text(text, encoding="utf-8")
         if Engine.CVC5 in self.task.engines:
             for unexpected in smt.decide(text):
-                verdict = _UNEXPECTED[unexpected.question] if unexpected.answer in ("sat", "unsat") else Verdict.UNKNOWN
-                self._fail(verdict, f"{unexpected.question.value}: {unexpected.answer}", engine=Engine.CVC5)
+                self._fail_text(unexpected)
+
+    def _questions(self, way: Path[Outcome | Raised] | DeadEnd, chosen: Callable[[Stated], bool]) -> smt.Questions:
+        if isinstance(way, DeadEnd):
+            return smt.Questions(missing=missing(way))
+        claims = way.result.claims if isinstance(way.result, Outcome) else ()
+        good = conjunction(claim.formula for claim in claims if self.task.concerns(claim) and chosen(claim))
+        return smt.Questions(way.trace, way.model.interpretation().names, negation(good), missing(way))
+
+    def _fail_text(self, unexpected: smt.Unexpected) -> None:
+        way, what = self.ways[unexpected.at], f"{unexpected.question.value}: {unexpected.answer}"
+        if unexpected.answer not in ("sat", "unsat"):
+            self._fail(Verdict.UNKNOWN, what, engine=Engine.CVC5)
+        elif unexpected.question is smt.Question.REFUTED and isinstance(way, Path) and isinstance(way.result, Outcome):
+            for claim in way.result.claims:
+                alone = smt.script(self.obligation.name, [self._questions(way, partial(is_, claim))])
+                if any(again.question is smt.Question.REFUTED for again in smt.decide(alone)):
+                    self._fail(Verdict.REFUTED, claim.name, claim.theorem, engine=Engine.CVC5)
+        else:
+            self._fail(_UNEXPECTED[unexpected.question], what, engine=Engine.CVC5)
 
     def _fail(
         self,

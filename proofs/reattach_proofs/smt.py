@@ -5,6 +5,7 @@ each with the answer that is expected. Any solver reads it. ``decide`` lets cvc5
 with ``--emit-smt`` is what was decided. cvc5 shares nothing with Z3 but the terms.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 
@@ -43,18 +44,20 @@ class Questions:
     """That a claim is false."""
     missing: Term = FALSE
 
-    def asked(self) -> tuple[Question, ...]:
-        """In the order in which they are asked."""
-        of_path = (Question.TAKEN, Question.REFUTED) if self.trace else ()
-        return (*of_path, *((Question.MISSING,) if self.missing is not FALSE else ()))
-
 
 @frozen
 class Unexpected:
     """An answer that was not the expected one."""
 
+    at: int
+    """Of which of the ``Questions``."""
     question: Question
     answer: str
+
+
+def file_name(name: str) -> str:
+    """A file's name for the questions of an obligation."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".smt2"
 
 
 def script(name: str, questions: Sequence[Questions]) -> str:
@@ -66,8 +69,9 @@ def script(name: str, questions: Sequence[Questions]) -> str:
     for fact in shared:
         writer.assume(fact)
     for number, each in enumerate(questions, start=1):
+        writer.say(f"{_OF}{number}")
         if each.trace:
-            writer.say(f"; path {number}", "(push 1)")
+            writer.say("(push 1)")
             for event in each.trace[len(shared) :]:
                 writer.assume(formula_of(event))
             writer.say("(push 1)")
@@ -78,7 +82,7 @@ def script(name: str, questions: Sequence[Questions]) -> str:
             writer.ask(Question.REFUTED)
             writer.say("(pop 2)")
         if each.missing is not FALSE:
-            writer.say(f"; beside path {number}", "(push 1)")
+            writer.say("(push 1)")
             writer.assume(each.missing)
             writer.ask(Question.MISSING)
             writer.say("(pop 1)")
@@ -95,17 +99,28 @@ def decide(text: str, rlimit: int = RLIMIT) -> Iterator[Unexpected]:
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "questions")
     symbols = parser.getSymbolManager()
-    asked = iter([Question(line.removeprefix(_ASK)) for line in text.splitlines() if line.startswith(_ASK)])
+    asked = iter(_asked(text))
     while not (command := parser.nextCommand()).isNull():
         answer = command.invoke(solver, symbols).strip()
         if answer:
-            question = next(asked)
+            at, question = next(asked)
             if answer != EXPECTED[question]:
-                yield Unexpected(question, answer)
+                yield Unexpected(at, question, answer)
     if next(asked, None) is not None:
         raise AssertionError("cvc5 answered fewer questions than were asked")
 
 
+def _asked(text: str) -> Iterator[tuple[int, Question]]:
+    """What a script asks, in order, each with the number of its path, from 0."""
+    at = -1
+    for line in text.splitlines():
+        if line.startswith(_OF):
+            at = int(line.removeprefix(_OF)) - 1
+        elif line.startswith(_ASK):
+            yield at, Question(line.removeprefix(_ASK))
+
+
+_OF = "; path "
 _ASK = "; asked whether "
 
 
