@@ -5,7 +5,8 @@ that a few inputs lead to, with ordinary numbers. It knows every event the sessi
 proofs say of any event is asked of each. It goes breadth first, so the first claim that is broken is broken by as few
 inputs as can break one within the bounds.
 
-States that differ only in when they happen count as one: no rule looks at a time but by its distance to another.
+States that differ only in when they happen count as one: no rule looks at a time but by its distance to another. What
+lies further back than every budget, by more than any mutant adds to one, counts as just that far.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -47,7 +48,7 @@ FOREIGN_TAG = "U"
 
 @frozen
 class Passed:
-    """Time went by: so many milliseconds at once."""
+    """Time went by: so many milliseconds at once. Negative: somebody has an older clock."""
 
     ms: int
 
@@ -125,7 +126,9 @@ def space(bounds: Bounds) -> Space[Recorded, Happened]:
         for given in _moments(bounds, before):
             yield happen(bounds.policy, before, given)
 
-    return Space(opened, steps, _key)
+    policy = bounds.policy
+    far = max(policy.window_ms, policy.heartbeat_ms, policy.stall_ms + policy.absence_ms) + 4
+    return Space(opened, steps, lambda recorded: _key(recorded, far))
 
 
 def happen(policy: Policy, before: Recorded, given: Moment) -> tuple[Happened, Recorded]:
@@ -196,6 +199,8 @@ def _moments(bounds: Bounds, before: Recorded) -> Iterator[Moment]:
     if session.alive:
         yield from (Passed(ms) for ms in bounds.ms)
         yield from (PassedInTwo(soon, late) for late in bounds.ms for soon in range(1, late))
+        if bounds.ms:
+            yield Passed(-1)
     yield from _inputs(bounds, before)
 
 
@@ -230,44 +235,65 @@ def _cursors(session: Session) -> Iterator[Cursor]:
     yield MALFORMED
 
 
-def _key(recorded: Recorded) -> Hashable:
+def _key(recorded: Recorded, far: int) -> Hashable:
     session = recorded.session
-    now, window = session.now, session.window
+    window = session.window
+
+    def ago(at: int) -> int:
+        return max(at - session.now, -far)
+
+    def of_entry(entry: Entry) -> Hashable:
+        return (entry.seq, entry.stream, entry.prev, ago(entry.at), entry.count, entry.start, entry.size)
+
     return (
         session.alive,
-        session.seen - now,
+        ago(session.seen),
         session.opened,
         session.standalone,
         session.listened,
         session.requests,
         (window.low, window.next, window.count, window.size),
-        tuple([_entry_key(entry, now) for entry in window.held]),
-        tuple([_stream_key(stream, now) for stream in session.streams]),
-        tuple([_entry_key(entry, now) for entry in recorded.events]),
+        tuple([of_entry(entry) for entry in window.held]),
+        tuple([_stream_key(stream, ago) for stream in session.streams]),
+        tuple([of_entry(entry) for entry in recorded.events]),
         recorded.views,
     )
 
 
-def _entry_key(entry: Entry, now: int) -> Hashable:
-    return (entry.seq, entry.stream, entry.prev, entry.at - now, entry.count, entry.start, entry.size)
-
-
-def _stream_key(stream: Stream, now: int) -> Hashable:
+def _stream_key(stream: Stream, ago: Callable[[int], int]) -> Hashable:
     view = stream.view
-    carried = (
-        (
-            view.connection,
-            view.position,
-            view.greeting,
-            view.outstanding,
-            view.since - now,
-            view.reads,
-            view.wrote - now,
-        )
-        if is_viewed(stream)
-        else ()
+    carried = (view.connection, view.position, view.greeting, view.outstanding, view.reads)
+    times = (ago(view.since), ago(view.wrote))
+    return (
+        stream.number,
+        stream.kind,
+        stream.first,
+        stream.last,
+        stream.finished,
+        is_viewed(stream) and (carried, times),
     )
-    return (stream.number, stream.kind, stream.first, stream.last, stream.finished, carried)
 
 
-Claims: TypeAlias = Callable[[Recorded, Happened, Recorded], Iterator[Claim]]
+# What is explored
+
+
+POLICY = Policy(
+    window_events=2,
+    window_ms=4,
+    window_bytes=3,
+    stall_ms=2,
+    absence_ms=3,
+    open_streams=2,
+    sessions=2,
+    heartbeat_ms=2,
+    retry_ms=1,
+)
+"""Numbers that every limit and every budget is reached with in a few steps."""
+
+SCOPES: dict[str, Bounds] = {
+    "events": Bounds(POLICY, streams=2, events=3, views=3, sizes=(1, 3, 4)),
+    "streams": Bounds(POLICY, streams=3, events=1, views=3),
+    "time": Bounds(POLICY, streams=2, events=1, views=2, ms=(1, 3), requests=1),
+    "rate": Bounds(evolve(POLICY, stall_reads=2), streams=1, events=2, views=1, ms=(1, 2)),
+}
+"""What is explored: each about something, and as small as that allows."""

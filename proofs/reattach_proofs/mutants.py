@@ -914,7 +914,7 @@ _ENDINGS = (
         "session.is_open",
         "not stream.finished or is_viewed(stream)",
         "not stream.finished",
-        BUDGETS,
+        ONE_VIEW,
         "A finished stream is forgotten, view and all, while its reader is still there.",
     ),
     Mutant(

@@ -363,6 +363,11 @@ def _of_attachment(
         lambda: find_viewed(after.session, before.view.connection).number == 0,
     )
     yield Claim(
+        DECISION.name,
+        "that pushes have been listened to is remembered",
+        lambda: after.session.listened == (old.listened or viewed.number == after.session.standalone),
+    )
+    yield Claim(
         ISOLATION.name, "the window is not touched", lambda: after.session.window is old.window or before.number == 0
     )
 
@@ -652,10 +657,19 @@ def _of_outliving(old: Session, given: object, after: Step) -> Iterator[Claim]:
                 kept.number != 0
                 or (
                     (stream.number == finished or stream.finished)
+                    and (not is_viewed(stream) or _is_ended(given, after, stream))
                     and (stream.last == stream.first or stream.last < after.session.window.low)
                 )
             ),
         )
+
+
+def _is_ended(given: object, after: Step, stream: Stream) -> bool:
+    """Whether the stream's view was told to end, or its connection is what went."""
+    connection = stream.view.connection
+    return (isinstance(given, Disconnect) and given.connection == connection) or any(
+        ending.connection == connection for ending in after.endings
+    )
 
 
 def _of_clocks(policy: Policy, old: Session, given: Input, after: Step) -> Iterator[Claim]:

@@ -1,0 +1,145 @@
+"""Refuting mutants: the theorem that was named in advance fails, and a shortest trace from the initial state shows it.
+
+The two come apart on purpose. That the proof fails says that some session of which the invariant holds breaks a claim;
+that session might be one that never comes to be. The explorer begins with a session that was just opened and knows
+nothing of invariants; what it finds has happened.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from attrs import frozen
+
+from reattach.machine.policy import Policy
+from reattach_proofs import concrete, diagram
+from reattach_proofs.concrete import SCOPES, Bounds, Happened, Recorded, broken, explore_session, happen
+from reattach_proofs.explorer import SpaceTooLargeError, Trace
+from reattach_proofs.mutants import MUTANTS, Mutant, applied, mutant_named
+from reattach_proofs.obligations import Obligation, obligations
+from reattach_proofs.promises import BUDGETS
+from reattach_proofs.prover import Decided, Failure, Task, Verdict, decide
+
+STEPS = (400, 4_000, 40_000)
+"""How many states of each scope are looked at, before more of any is."""
+
+
+class NotRefutedError(Exception):
+    """Nothing within the bounds breaks the theorem that was to refute a mutant."""
+
+
+@frozen
+class Refutation:
+    """A mutant, and a shortest trace that breaks the theorem that must refute it."""
+
+    mutant: Mutant
+    claim: str
+    """The claim that is broken at the end."""
+    trace: tuple[str, ...]
+    """What happens, as data."""
+    scope: str
+    """Within which bounds no shorter trace breaks the theorem."""
+    diagram: str
+    """The trace as a sequence diagram in text."""
+
+
+def refutations(names: Iterable[str] | None = None) -> Iterator[Refutation]:
+    """Refute all mutants, or those named. Raises KeyError for an unknown name, NotRefutedError for a survivor."""
+    for mutant in MUTANTS if names is None else map(mutant_named, names):
+        yield refute(mutant)
+
+
+def refute(mutant: Mutant) -> Refutation:
+    """Find a shortest trace from the initial state that breaks the mutant's theorem. Raises NotRefutedError."""
+    with applied(mutant):
+        scope, bounds, trace = _shortest(mutant)
+        steps, claim = _replayed(bounds.policy, trace, mutant.theorem.name)
+    rows = diagram.session_rows(bounds.policy, steps)
+    return Refutation(
+        mutant,
+        claim,
+        tuple(repr(happened.given) for _, happened in steps),
+        scope,
+        f"{mutant.name}: {mutant.wrong}\n  ({diagram.limits(bounds.policy)})\n\n"
+        + diagram.drawn(rows, f"{mutant.theorem.name}: {claim}"),
+    )
+
+
+def _shortest(mutant: Mutant) -> tuple[str, Bounds, Trace[Recorded, Happened]]:
+    scopes = dict(SCOPES)
+    if mutant.theorem is BUDGETS:
+        scopes = {name: SCOPES[name] for name in ("time", "rate", "events", "streams")}
+    for limit in STEPS:
+        for name, bounds in list(scopes.items()):
+            try:
+                explored = explore_session(bounds, mutant.theorem.name, limit)
+            except SpaceTooLargeError:
+                continue
+            for counterexample in explored.counterexample:
+                return name, bounds, counterexample.trace
+            del scopes[name]  # all of it was seen
+    raise NotRefutedError(f"{mutant.name} does not break {mutant.theorem.name} within {', '.join(SCOPES)}")
+
+
+def _replayed(
+    policy: Policy, trace: Trace[Recorded, Happened], theorem: str
+) -> tuple[list[tuple[Recorded, Happened]], str]:
+    """The steps of a trace, each with the session before it, and the claim that the last one breaks."""
+    before = concrete.space(Bounds(policy)).initial
+    steps: list[tuple[Recorded, Happened]] = []
+    claim = ""
+    for label in trace.labels:
+        happened, after = happen(policy, before, label.given)
+        claim = next((claim.name for claim in broken(policy, before, happened, after, theorem)), "")
+        steps.append((before, happened))
+        before = after
+    return steps, claim
+
+
+# By proof
+
+_LIKELY: dict[str, tuple[str, ...]] = {
+    "decision": ("resume subject", "resume foreign", "resume unknown stream", "listen"),
+    "session": ("time", "write subject", "emit to subject", "finish subject", "resume subject", "listen"),
+    "session.stall_deadline": ("time", "write subject"),
+    "session.absence_deadline": ("time",),
+    "transition.advance": ("time", "time, twice"),
+    "transition._end_stalled": ("time", "time, twice"),
+    "transition._open_stream": ("open stream",),
+    "transition._resume": ("resume subject", "resume foreign"),
+    "transition._listen": ("listen",),
+    "transition._born": ("open stream", "listen"),
+    "transition._attached": ("resume subject", "listen", "open stream"),
+    "transition._emit": ("emit to subject", "push"),
+    "transition._write": ("write subject",),
+    "transition._written": ("write subject",),
+    "transition._accepted": ("accepted subject",),
+    "transition._disconnect": ("disconnect subject",),
+    "transition._without_view": ("disconnect subject", "write subject"),
+    "transition._finish": ("finish subject", "finish other"),
+    "transition._terminated": ("terminate", "time"),
+    "transition._without_forgotten": ("finish subject", "disconnect subject", "time"),
+    "transition._react": ("terminate", "arrive", "depart"),
+}
+"""Which obligations are likely to meet a change of a function: the inputs that lead to it."""
+
+
+def refuting_proof(mutant: Mutant) -> Failure | None:
+    """The first failure of the mutant's theorem, among the obligations that are likely to meet the change first."""
+    task = Task(theorems=frozenset({mutant.theorem.name}))
+    with applied(mutant):
+        for obligation in _ordered(mutant):
+            for failure in _refuted(decide(obligation, task)):
+                return failure
+    return None
+
+
+def _ordered(mutant: Mutant) -> list[Obligation]:
+    likely = _LIKELY.get(mutant.function, _LIKELY.get(mutant.module, ()))
+    return sorted(obligations(), key=lambda obligation: _input(obligation) not in likely)
+
+
+def _input(obligation: Obligation) -> str:
+    return obligation.name.rpartition(" | ")[2]
+
+
+def _refuted(decided: Decided) -> list[Failure]:
+    return [failure for failure in decided.failures if failure.verdict is Verdict.REFUTED]
