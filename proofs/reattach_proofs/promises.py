@@ -410,8 +410,12 @@ def _of_fresh_view(
             )
             yield Claim(
                 BOUNDED.name,
-                "a stream is opened only within the limit",
-                lambda: known.number != 0 or _open_streams(after.session) <= policy.open_streams,
+                "a stream is opened only within the limit, or in place of another",
+                lambda: (
+                    known.number != 0
+                    or _open_streams(after.session) <= policy.open_streams
+                    or _open_streams(after.session) <= _open_streams(old)
+                ),
             )
             yield Claim(
                 NO_SILENT_LOSS.name,
