@@ -144,9 +144,12 @@ class _Deciding:
     def decided(self) -> Decided:
         solver, began = Solver(), time.perf_counter()
         lines: set[Line] = set()
-        run = partial(_guarded, self.obligation.run)
+        decide_paths = partial(self._decide_paths, solver, partial(_guarded, self.obligation.run))
         try:
-            self._decide_paths(solver, recorded(run, lines) if self.task.record else run)
+            if self.task.record:
+                recorded(decide_paths, lines)
+            else:
+                decide_paths()
         except (Unknown, Unsupported, Nondeterministic) as signal:
             self._fail(Verdict.UNKNOWN, f"{type(signal).__name__}: {signal}")
         except Untrue as signal:
