@@ -226,7 +226,7 @@ class Driver:
         except PreflightError:
             if self.command is not None:
                 try:
-                    self.command.check()
+                    await self.command.check_ending()
                 except DiedError as died:
                     raise UnreachableError(str(died)) from died
             raise

@@ -21,6 +21,8 @@ from reattach.live.wire import Cut, Endpoint, WireError, exchange, parse_url
 
 START_MS = 20_000
 """How long a command may take until its server answers HTTP."""
+ENDING_MS = 1_000
+"""How long a server that dropped a connection may take to be seen to have ended."""
 STOP_MS = 3_000
 """How long a server may take to end by itself once asked to; then it is killed."""
 POLL_MS = 50
@@ -133,6 +135,19 @@ class Command:
         """Raise ``DiedError`` if the server's process has ended by itself."""
         if self._process is not None and self._process.returncode is not None:
             raise DiedError(f"the server ended by itself ({self._how_it_ended()})")
+
+    async def check_ending(self) -> None:
+        """The same, for a server that has just dropped a connection: give its end up to ``ENDING_MS`` to show.
+
+        The kernel closes the connections of a process that ends before anybody can be told that it ended.
+        """
+        if self._process is not None:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(ENDING_MS / 1000):
+                    await self._process.wait()
+                    if self._reader is not None:
+                        await asyncio.wait({self._reader})  # its last words
+        self.check()
 
     @property
     def stderr_tail(self) -> str:
