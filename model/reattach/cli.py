@@ -16,6 +16,7 @@ from reattach.clauses import RegistryError
 from reattach.commands.demo import demo
 from reattach.commands.explain import explain
 from reattach.commands.probe import probe
+from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
 from reattach.commands.serve import serve
 from reattach.io.files import OutputError
@@ -37,7 +38,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, replay, serve, explain):
+for _command in (demo, probe, prove, replay, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
@@ -46,6 +47,7 @@ BAD_INPUT: tuple[type[Exception], ...] = (
     OptionsError,
     OutputError,
     PolicyError,
+    ProveError,
     RegistryError,
     ServeError,
     StimulusError,

@@ -9,16 +9,19 @@ import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
+from typing import TypeVar
 
 from attrs import evolve, field, frozen
 
-from reattach_proofs import sources
+from reattach_proofs import mutants, refutation, sources
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.promises import Theorem
 from reattach_proofs.prover import Decided, Engine, Failure, Task, Verdict, decide
 from reattach_proofs.sources import Source
+
+R = TypeVar("R")
 
 _SEVERITY = (Verdict.REFUTED, Verdict.INCOMPLETE, Verdict.VACUOUS, Verdict.UNKNOWN, Verdict.UNDECIDED, Verdict.PROVED)
 
@@ -102,7 +105,7 @@ def prove(
     decided: list[Decided] = []
     interrupted = False
     try:
-        for each in _decided(todo, task, workers or _processors()):
+        for each in _each(partial(_decide, task), todo, workers or _processors()):
             decided.append(each)
             if on_decided is not None:
                 on_decided(each, len(decided), len(todo))
@@ -180,21 +183,63 @@ def _share(decided: Decided, theorem: str) -> float:
     return sum(decided.seconds.values()) * decided.claims.get(theorem, 0) / total if total else 0.0
 
 
+@frozen
+class Refuted:
+    """What became of one mutant."""
+
+    mutant: str
+    theorem: str
+    by_proof: bool
+    """Whether the theorem that was named in advance fails."""
+    diagram: str
+    """A shortest exchange that breaks it, from the initial state; empty if none was found."""
+    claim: str = ""
+
+    @property
+    def refuted(self) -> bool:
+        """Both ways."""
+        return self.by_proof and bool(self.diagram)
+
+
+def refute(
+    names: Sequence[str] = (),
+    *,
+    workers: int | None = None,
+    on_refuted: Callable[[Refuted, int, int], None] | None = None,
+) -> tuple[Refuted, ...]:
+    """Refute the named mutants of the theorems of these names, or of all. Raises UnknownTheoremError."""
+    chosen_sources(names)
+    todo = [mutant.name for mutant in mutants.MUTANTS if not names or mutant.theorem.name in names]
+    found: list[Refuted] = []
+    for each in _each(_refuted, todo, workers or _processors()):
+        found.append(each)
+        if on_refuted is not None:
+            on_refuted(each, len(found), len(todo))
+    return tuple(sorted(found, key=lambda each: todo.index(each.mutant)))
+
+
+def _refuted(name: str) -> Refuted:
+    mutant = mutants.mutant_named(name)
+    by_proof = refutation.refuting_proof(mutant) is not None
+    try:
+        shown = refutation.refute(mutant)
+    except refutation.NotRefutedError:
+        return Refuted(name, mutant.theorem.name, by_proof, "")
+    return Refuted(name, mutant.theorem.name, by_proof, shown.diagram, shown.claim)
+
+
 def _processors() -> int:
     """How many processes may run at once."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _decided(todo: Sequence[str], task: Task, workers: int) -> Iterator[Decided]:
+def _each(work: Callable[[str], R], todo: Sequence[str], workers: int) -> Iterator[R]:
+    """The work done on each name, in the order in which it is done."""
     if workers == 1:
-        seen: frozenset[tuple[str, str]] = frozenset()
-        for name in todo:
-            decided = decide(_by_name()[name], task, seen)
-            seen |= decided.sights
-            yield decided
+        yield from map(work, todo)
         return
     with ProcessPoolExecutor(workers, get_context("spawn"), _begin) as pool:
-        waiting: set[Future[Decided]] = {pool.submit(_decide, name, task) for name in todo}
+        waiting: set[Future[R]] = {pool.submit(work, name) for name in todo}
         try:
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
@@ -213,7 +258,7 @@ _seen: set[tuple[str, str]] = set()
 """The interesting cases that this process has seen."""
 
 
-def _decide(name: str, task: Task) -> Decided:
+def _decide(task: Task, name: str) -> Decided:
     decided = decide(_by_name()[name], task, frozenset(_seen))
     _seen.update(decided.sights)
     return decided

@@ -183,7 +183,7 @@ class _Deciding:
                 self._fail(Verdict.REFUTED, f"raises {type(error).__name__}: {error}", model=path.model)
             else:
                 self._decide_path(solver, path.result, path.model)
-                if self.task.replay:
+                if self.task.replay and any(map(self.task.concerns, path.result.claims)):
                     fidelity.replay(self.obligation.run, path.result, path)
         self.ways += dead_ends
         if not any(isinstance(way, Path) for way in self.ways):

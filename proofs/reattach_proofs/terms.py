@@ -114,7 +114,7 @@ _terms: WeakValueDictionary[tuple[object, ...], Term] = WeakValueDictionary()
 
 
 def _made(op: Op, sort: Sort, args: tuple[Term, ...] = (), value: object = None) -> Term:
-    key = (op, sort, value, *map(id, args))
+    key = (id(op), id(sort), value, *map(id, args))
     known = _terms.get(key)
     if known is None:
         known = object.__new__(Term)
