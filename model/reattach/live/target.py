@@ -127,6 +127,7 @@ class Command:
                 with contextlib.suppress(psutil.Error):
                     member.kill()
             await asyncio.shield(process.wait())
+            await asyncio.shield(_gone(family))
             if self._reader is not None:
                 self._reader.cancel()
                 await asyncio.wait({self._reader})
@@ -227,6 +228,14 @@ def _group_lives(group: int) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return True
+
+
+async def _gone(killed: list[psutil.Process]) -> None:
+    """Wait until what was killed has ended: the kernel takes a moment. Bounded, should it refuse."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(ENDING_MS / 1000):
+            while any(_lives(member) for member in killed):
+                await asyncio.sleep(POLL_MS / 1000)
 
 
 def _lives(process: psutil.Process) -> bool:
