@@ -38,8 +38,6 @@ AT = Function("event.at")
 COUNT = Function("event.count")
 START = Function("event.start")
 SIZE = Function("event.size")
-RANK = Function("event.rank")
-"""Ghost: which of its stream's events it is; a birth has rank 0."""
 
 
 @frozen
@@ -179,22 +177,21 @@ class SymbolicWindow:
     def allotted(self) -> "SymbolicWindow":
         """See ``Window.allotted``."""
         seq = term_of(self.next)
-        self._happens(OWNER(seq) == 0, RANK(seq) == 0)
+        self._happens(OWNER(seq) == 0)
         self.history.meet(seq)
         low = choice(term_of(self.low) == seq, seq + 1, term_of(self.low))
         return SymbolicWindow(self.history, integer(low), self.next + 1, self.count, self.size)
 
     def appended(self, stream: int, prev: int, at: int, size: int, message: object) -> "SymbolicWindow":
         """See ``Window.appended``."""
-        seq, before = term_of(self.next), term_of(prev)
+        seq = term_of(self.next)
         self._happens(
             OWNER(seq) == stream,
-            PREV(seq) == before,
+            PREV(seq) == term_of(prev),
             AT(seq) == term_of(at),
             COUNT(seq) == term_of(self.count) + 1,
             START(seq) == term_of(self.size),
             SIZE(seq) == term_of(size),
-            RANK(seq) == RANK(before) + 1,
         )
         self.history.meet(seq)
         return SymbolicWindow(self.history, self.low, self.next + 1, self.count + 1, self.size + size)
