@@ -94,6 +94,8 @@ def obligations() -> Iterator[Obligation]:
     for shape in shapes.shapes():
         if sum(each.attachment is not Attachment.NONE for each in shape.streams) <= 1:
             yield Obligation(f"{shape.name()} | time, twice", partial(_time_twice, shape))
+        if [each.attachment for each in shape.streams if each.number == SUBJECT] == [Attachment.READING]:
+            yield Obligation(f"{shape.name()} | time, then write subject", partial(_stepped, shape))
 
 
 def inputs() -> Iterator[tuple[str, Callable[[], Input]]]:
@@ -102,7 +104,8 @@ def inputs() -> Iterator[tuple[str, Callable[[], Input]]]:
         yield f"resume {name}", partial(_resume, TAG, stream)
         yield f"emit to {name}", partial(_emit, stream)
         yield f"finish {name}", partial(Finish, stream)
-    yield "resume foreign", partial(_resume, "another", SUBJECT)
+    for tag in ("another", "yet another"):  # one that sorts before the session's own, and one after
+        yield f"resume foreign, {tag}", partial(_resume, tag, SUBJECT)
     yield "resume malformed", partial(Resume, NEW_CONNECTION, MALFORMED)
     yield "listen", partial(Resume, NEW_CONNECTION, ABSENT)
     yield "push", partial(_emit, 0)
@@ -128,7 +131,10 @@ def _emit(stream: int) -> Input:
 def _init() -> Outcome:
     policy, session = shapes.policy(), open_session(TAG, "", shapes.number("now"))
     current().assume(shapes.valid_policy())
-    claims = promises.invariant_claims(policy, session, _NoEvents(), NO_ENTRY, NO_ENTRY)
+    claims = [
+        *promises.birth_claims(session, shapes.number("now")),
+        *promises.invariant_claims(policy, session, _NoEvents(), NO_ENTRY, NO_ENTRY),
+    ]
     return Outcome(stated(claims), (Step(session),))
 
 
@@ -164,6 +170,15 @@ def _time_twice(shape: Shape) -> Outcome:
     soon = advance(policy, session, soon_at)
     later = advance(policy, soon.session, late_at)
     return Outcome(stated(promises.composed_claims(late, soon, later)), (late, later))
+
+
+def _stepped(shape: Shape) -> Outcome:
+    policy, session, _ = arbitrary(shape)
+    now, given = shapes.number("time"), Write(SUBJECTS_CONNECTION)
+    after = step(policy, session, now, given)
+    timed = advance(policy, session, now)
+    reacted = react(policy, timed.session, given) if timed.session.alive else None
+    return Outcome(stated(promises.stepped_claims(timed, reacted, after)), (after,), given)
 
 
 def _react(shape: Shape, given: Callable[[], Input]) -> Outcome:

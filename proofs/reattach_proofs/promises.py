@@ -258,6 +258,22 @@ def _open_streams(session: Session) -> int:
     return total
 
 
+def birth_claims(session: Session, now: int) -> Iterator[Claim]:
+    """What a new session is: one stream, which nobody has listened to."""
+    yield Claim(INVARIANT.name, "a session begins now", lambda: session.now == now and session.seen == now)
+    yield Claim(
+        INVARIANT.name,
+        "a session begins with the stream that pushes go to, and nobody has listened",
+        lambda: (
+            session.alive
+            and [stream.number for stream in session.streams] == [session.standalone]
+            and session.opened == 1
+            and not session.listened
+            and not _is_in_use(session)
+        ),
+    )
+
+
 def step_claims(policy: Policy, old: Session, given: Input, after: Step, events: Events, any: Entry) -> Iterator[Claim]:
     """What one input must keep, at a living session's own present."""
     match given:
@@ -300,6 +316,21 @@ def _of_resumption(
                 lambda: inductive.is_lossless(old, stream, cursor.seq, any) or _unless(old, any),
             )
             yield from _of_attachment(old, given, after, stream, position)
+        case Opened(number, position):
+            yield Claim(
+                DECISION.name,
+                "a replay is of the cursor's stream, where replay is what is offered",
+                lambda: old.mode is Mode.REPLAY and known and number == cursor.stream,
+            )
+            yield Claim(
+                LOSSLESS.name,
+                "a replay is of the whole stream",
+                lambda: (
+                    position == stream.first
+                    and (inductive.is_lossless(old, stream, stream.first, any) or _unless(old, any))
+                ),
+            )
+            yield from _of_attachment(old, given, after, stream, position)
         case Refuse(reason):
             yield Claim(EXPLICIT.name, "a refusal changes nothing", lambda: _unchanged(old, after))
             yield Claim(EXPLICIT.name, "the reason is the first that applies", lambda: reason is _reason(old, cursor))
@@ -308,12 +339,12 @@ def _of_resumption(
                 LOSSLESS.name,
                 "what is refused has lost something",
                 lambda: (
-                    not (known and was_sent(stream, cursor.seq, at_cursor))
-                    or _is_lost(old, stream, cursor.seq, at_mark)
+                    not known
+                    or old.mode is Mode.REFUSE
+                    or (old.mode is Mode.REATTACH and not was_sent(stream, cursor.seq, at_cursor))
+                    or _is_lost(old, stream, stream.first if old.mode is Mode.REPLAY else cursor.seq, at_mark)
                 ),
             )
-        case _:
-            pass
 
 
 def was_sent(stream: Stream, seq: int, at_seq: Entry) -> bool:
@@ -331,7 +362,7 @@ def _reason(session: Session, cursor: Cursor) -> Reason:
     stream = find_stream(session, cursor.stream)
     if cursor.tag != session.tag:
         return Reason.CURSOR_FOREIGN
-    if stream.number == 0:
+    if stream.number == 0 or session.mode is not Mode.REATTACH:
         return Reason.CURSOR_OUT_OF_WINDOW
     if not cursor.seq <= stream.last:
         return Reason.CURSOR_AHEAD
@@ -395,7 +426,7 @@ def _of_fresh_view(
             yield Claim(
                 INVARIANT.name,
                 "a new stream has a new number",
-                lambda: known.number != 0 or (number > old.opened and after.session.opened == number),
+                lambda: known.number != 0 or (number == old.opened + 1 and after.session.opened == number),
             )
             yield Claim(
                 INVARIANT.name,
@@ -626,6 +657,11 @@ def _of_bookkeeping(policy: Policy, old: Session, given: Input, after: Step) -> 
             )
         case Disconnect(connection):
             yield Claim(ONE_VIEW.name, "the view is gone", lambda: find_viewed(after.session, connection).number == 0)
+            yield Claim(
+                ONE_VIEW.name,
+                "what has no view has none to lose",
+                lambda: isinstance(after.result, NoView) == (find_viewed(old, connection).number == 0),
+            )
         case _:
             pass
     for stream in after.session.streams:
@@ -908,6 +944,37 @@ def composed_claims(late: Step, soon: Step, later: Step) -> Iterator[Claim]:
                 mine.number == its.number and mine.view.connection == its.view.connection
                 for mine, its in zip(one.streams, two.streams, strict=True)
             )
+        ),
+    )
+
+
+def stepped_claims(timed: Step, reacted: Step | None, after: Step) -> Iterator[Claim]:
+    """A step is time, and then the input if the session is still alive: no order of inputs can dodge a budget."""
+    if reacted is None:
+        yield Claim(FINAL.name, "what time has ended takes no input", lambda: isinstance(after.result, Gone))
+    last = timed if reacted is None else reacted
+    one, two = after.session, last.session
+    endings = timed.endings if reacted is None else timed.endings + reacted.endings
+    yield Claim(
+        BUDGETS.name,
+        "a step tells all that it ended",
+        lambda: (
+            [(ending.connection, ending.cause) for ending in after.endings]
+            == [(ending.connection, ending.cause) for ending in endings]
+        ),
+    )
+    yield Claim(
+        BUDGETS.name,
+        "a step is time, then the input",
+        lambda: (
+            one.alive == two.alive
+            and (reacted is None or type(after.result) is type(reacted.result))
+            and one.now == two.now
+            and one.seen == two.seen
+            and one.window.low == two.window.low
+            and one.window.next == two.window.next
+            and [(stream.number, stream.view.connection) for stream in one.streams]
+            == [(stream.number, stream.view.connection) for stream in two.streams]
         ),
     )
 

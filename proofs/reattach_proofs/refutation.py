@@ -12,11 +12,14 @@ from attrs import frozen
 from reattach.machine.policy import Policy
 from reattach_proofs import concrete, diagram
 from reattach_proofs.concrete import SCOPES, Bounds, Happened, Recorded, broken, explore_session, happen
+from reattach_proofs.executor import Nondeterministic, paths
 from reattach_proofs.explorer import SpaceTooLargeError, Trace
 from reattach_proofs.mutants import MUTANTS, Mutant, applied, mutant_named
 from reattach_proofs.obligations import Obligation, obligations
 from reattach_proofs.promises import BUDGETS
-from reattach_proofs.prover import Decided, Failure, Task, Verdict, decide
+from reattach_proofs.prover import Engine, Failure, Verdict
+from reattach_proofs.solver import Solver, Unknown
+from reattach_proofs.terms import Unsupported, conjunction, negation
 
 STEPS = (400, 4_000, 40_000)
 """How many states of each scope are looked at, before more of any is."""
@@ -97,14 +100,14 @@ def _replayed(
 # By proof
 
 _LIKELY: dict[str, tuple[str, ...]] = {
-    "decision": ("resume subject", "resume foreign", "resume unknown stream", "listen"),
+    "decision": ("resume subject", "resume foreign, another", "resume unknown stream", "listen"),
     "session": ("time", "write subject", "emit to subject", "finish subject", "resume subject", "listen"),
     "session.stall_deadline": ("time", "write subject"),
     "session.absence_deadline": ("time",),
     "transition.advance": ("time", "time, twice"),
     "transition._end_stalled": ("time", "time, twice"),
     "transition._open_stream": ("open stream",),
-    "transition._resume": ("resume subject", "resume foreign"),
+    "transition._resume": ("resume subject", "resume foreign, another"),
     "transition._listen": ("listen",),
     "transition._born": ("open stream", "listen"),
     "transition._attached": ("resume subject", "listen", "open stream"),
@@ -123,13 +126,37 @@ _LIKELY: dict[str, tuple[str, ...]] = {
 
 
 def refuting_proof(mutant: Mutant) -> Failure | None:
-    """The first failure of the mutant's theorem, among the obligations that are likely to meet the change first."""
-    task = Task(theorems=frozenset({mutant.theorem.name}))
+    """The first failure of the mutant's theorem, looked for first where the change is likely to be met."""
     with applied(mutant):
         for obligation in _ordered(mutant):
-            for failure in _refuted(decide(obligation, task)):
+            failure = first_failure(obligation, mutant.theorem.name)
+            if failure is not None and failure.theorem == mutant.theorem.name:
                 return failure
     return None
+
+
+def first_failure(obligation: Obligation, theorem: str = "") -> Failure | None:
+    """What the prover would find fault with first in an obligation, if anything; of one theorem, if it is named.
+
+    It looks at the paths in the prover's order and stops where one fails. Whether all paths were followed is not asked.
+    """
+    solver, taken = Solver(), 0
+
+    def failure(verdict: Verdict, what: str, of: str = "") -> Failure:
+        return Failure(verdict, Engine.Z3, of, what, obligation.name)
+
+    try:
+        for path in paths(obligation.run, solver):
+            taken += 1
+            claims = [claim for claim in path.result.claims if theorem in ("", claim.theorem)]
+            if solver.satisfiable(negation(conjunction(claim.formula for claim in claims))):
+                broken = next(claim for claim in claims if solver.satisfiable(negation(claim.formula)))
+                return failure(Verdict.REFUTED, broken.name, broken.theorem)
+    except (Unknown, Unsupported, Nondeterministic) as signal:
+        return failure(Verdict.UNKNOWN, f"{type(signal).__name__}: {signal}")
+    except Exception as error:
+        return failure(Verdict.REFUTED, f"raises {type(error).__name__}: {error}")
+    return None if taken else failure(Verdict.VACUOUS, "no path can be taken")
 
 
 def _ordered(mutant: Mutant) -> list[Obligation]:
@@ -139,7 +166,3 @@ def _ordered(mutant: Mutant) -> list[Obligation]:
 
 def _input(obligation: Obligation) -> str:
     return obligation.name.rpartition(" | ")[2]
-
-
-def _refuted(decided: Decided) -> list[Failure]:
-    return [failure for failure in decided.failures if failure.verdict is Verdict.REFUTED]

@@ -56,7 +56,8 @@ class Shape:
             f"{'pushes' if shape.current else shape.kind.value} {shape.number} with {shape.attachment.value}"
             for shape in self.streams
         )
-        return streams if self.listened else f"{streams}, never listened to"
+        mode = "" if self.mode is Mode.REATTACH else f", which can only {self.mode.value}"
+        return (streams if self.listened else f"{streams}, never listened to") + mode
 
 
 SUBJECT, OTHER, THIRD = 2, 1, 3
@@ -81,6 +82,10 @@ def shapes() -> Iterator[Shape]:
     yield Shape((unheard,), listened=False)
     third = StreamShape(THIRD, StreamKind.STANDALONE, Attachment.NONE, THIRD_CONNECTION, current=True)
     yield Shape((request, StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.NONE, SUBJECTS_CONNECTION), third))
+    pushes = StreamShape(OTHER, StreamKind.STANDALONE, Attachment.NONE, OTHERS_CONNECTION, current=True)
+    for mode in (Mode.REPLAY, Mode.REFUSE):
+        read = StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.READING, SUBJECTS_CONNECTION)
+        yield Shape((pushes, read), mode=mode)
 
 
 def number(name: str) -> int:

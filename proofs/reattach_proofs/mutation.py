@@ -1,0 +1,454 @@
+"""Automatic mutation: every comparison, boundary and condition of the machine's core, changed one at a time.
+
+    python -m reattach_proofs.mutation [--workers N] [FUNCTION...]
+
+The named mutants (``mutants``) are faults that somebody would make. This is the systematic complement: each comparison
+operator is exchanged for its neighbours, each integer moved by one, each truth value flipped, each ``and`` made an
+``or``, each negation dropped and each bare condition negated, in the decision, the views and the transitions. For each
+of these the obligations are run whose paths execute the changed line, up to the first that fails. What no obligation
+refutes must be listed in ``EQUIVALENT`` with the reason why nothing can tell it from the machine; an entry of that list
+that is refuted after all is an error too. So is one that fits nothing.
+
+The window itself is replaced in the proofs by its contract (``history``), so changes of it are put to the tests of that
+contract instead.
+"""
+
+import argparse
+import ast
+import inspect
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache, partial
+from importlib import import_module
+from multiprocessing import get_context
+from types import CodeType, FunctionType
+from typing import TypeVar
+
+from attrs import frozen
+from rich.console import Console
+from rich.progress import Progress
+
+from reattach_proofs import invariant, lines, obligations, shapes, swap
+from reattach_proofs.lines import Line
+from reattach_proofs.obligations import Obligation
+from reattach_proofs.refutation import first_failure
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MODULES = ("decision", "session", "transition")
+"""What the proofs execute, and so must be able to refute."""
+WINDOW = "window"
+WINDOW_TESTS = ("tests/machine/test_window.py", "tests/proofs/test_contract.py")
+"""What must refute a change of the window."""
+TEST_SECONDS = 120
+
+_NEIGHBOURS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq, ast.LtE, ast.GtE),
+    ast.NotEq: (ast.Eq, ast.Lt, ast.Gt),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+
+
+@frozen
+class Mutation:
+    """One change of one function."""
+
+    function: str
+    """Module and name, within ``reattach.machine``."""
+    old: str
+    """The expression that is changed."""
+    new: str
+    nth: int
+    """Which of the places in the function where the same is changed into the same, from 1."""
+    index: int
+    """Which of the function's changes it is."""
+    lines: tuple[int, ...]
+    """The lines of the expression in its module."""
+
+    @property
+    def module(self) -> str:
+        """The module of the machine that it changes."""
+        return self.function.partition(".")[0]
+
+    def __str__(self) -> str:
+        place = f" ({self.nth})" if self.nth > 1 else ""
+        return f"{self.function}: {self.old}  ->  {self.new}{place}"
+
+    def code(self) -> CodeType:
+        """The function's code with the change."""
+        tree = ast.parse(swap.source_of(self.function))
+        _changes(tree)[self.index].make()
+        return swap.compiled(self.function, ast.fix_missing_locations(tree))
+
+
+@frozen
+class Equivalent:
+    """A change that nothing can tell from the machine."""
+
+    change: str
+    """As the mutation prints itself."""
+    reason: str
+
+
+EQUIVALENT: tuple[Equivalent, ...] = ()
+"""All of them, each with its reason. Checked: one that is refuted after all fails."""
+
+
+@frozen
+class Fate:
+    """What became of a mutation."""
+
+    mutation: Mutation
+    killer: str
+    """What refuted it; empty if nothing did."""
+    tried: int
+    """How many obligations were run."""
+    seconds: float
+
+
+# Making mutations
+
+
+@frozen
+class _Change:
+    about: ast.AST
+    """The smallest expression that shows what is changed."""
+    make: Callable[[], None]
+    into: ast.AST | None = None
+    """What stands in its place, if it is not changed itself."""
+
+
+def mutations(modules: Sequence[str] = (*MODULES, WINDOW)) -> Iterator[Mutation]:
+    """Every change of every function of these modules, in the order of their sources."""
+    for module in modules:
+        for function in _functions(module):
+            yield from _of_function(function)
+
+
+def _functions(module: str) -> list[str]:
+    found: list[str] = []
+    for name, value in vars(import_module(f"{swap.MACHINE}.{module}")).items():
+        if getattr(value, "__module__", None) != f"{swap.MACHINE}.{module}":
+            continue
+        if isinstance(value, FunctionType):
+            found.append(f"{module}.{name}")
+        elif inspect.isclass(value):
+            own = [
+                each
+                for each in vars(value).values()
+                if isinstance(each, FunctionType) and each.__module__ == value.__module__
+            ]
+            found += [f"{module}.{name}.{each.__name__}" for each in own if not each.__name__.startswith("__")]
+    return found
+
+
+def _of_function(function: str) -> Iterator[Mutation]:
+    source = swap.source_of(function)
+    first = swap.function_named(function).__code__.co_firstlineno
+    seen: dict[tuple[str, str], int] = {}
+    for index in range(len(_changes(ast.parse(source)))):
+        change = _changes(ast.parse(source))[index]
+        old, about = ast.unparse(change.about), change.about
+        change.make()
+        new = ast.unparse(change.into or about)
+        seen[old, new] = seen.get((old, new), 0) + 1
+        span = range(getattr(about, "lineno", 1), (getattr(about, "end_lineno", None) or 1) + 1)
+        yield Mutation(function, old, new, seen[old, new], index, tuple(first - 1 + line for line in span))
+
+
+def _changes(tree: ast.Module) -> list[_Change]:
+    """Every change of a function, in a fixed order. Each may be made once on a tree."""
+    (function,) = tree.body
+    assert isinstance(function, ast.FunctionDef)
+    found: list[_Change] = []
+    for statement in function.body:
+        for node in ast.walk(statement):
+            for name, value in ast.iter_fields(node):
+                children = value if isinstance(value, list) else [value]
+                for at, child in enumerate(children):
+                    if isinstance(child, ast.AST):
+                        put = _setter(node, name, at if isinstance(value, list) else None)
+                        found += _of_node(node, name, child, put)
+    return found
+
+
+def _setter(node: ast.AST, name: str, at: int | None) -> Callable[[ast.AST], None]:
+    def put(child: ast.AST) -> None:
+        if at is None:
+            setattr(node, name, child)
+        else:
+            getattr(node, name)[at] = child
+
+    return put
+
+
+def _of_node(parent: ast.AST, name: str, node: ast.AST, put: Callable[[ast.AST], None]) -> Iterator[_Change]:
+    match node:
+        case ast.Compare():
+            for at, operator in enumerate(node.ops):
+                for other in _NEIGHBOURS[type(operator)]:
+                    yield _Change(node, _exchanging(node, at, other()))
+        case ast.BoolOp():
+            other_op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+            yield _Change(node, partial(setattr, node, "op", other_op))
+        case ast.Constant(value=bool()):
+            yield _Change(_shown(parent, node), partial(setattr, node, "value", not node.value))
+        case ast.Constant(value=int() as number):
+            for by in (1, -1):
+                yield _Change(_shown(parent, node), partial(setattr, node, "value", number + by))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            yield _Change(node, partial(put, operand), operand)
+        case ast.expr() if _is_condition(parent, name):
+            negated = ast.UnaryOp(ast.Not(), node)
+            yield _Change(node, partial(put, negated), negated)
+        case _:
+            pass
+
+
+def _exchanging(node: ast.Compare, at: int, other: ast.cmpop) -> Callable[[], None]:
+    def make() -> None:
+        node.ops[at] = other
+
+    return make
+
+
+def _shown(parent: ast.AST, node: ast.Constant) -> ast.AST:
+    return parent if isinstance(parent, ast.expr | ast.keyword | ast.Return | ast.Assign | ast.AugAssign) else node
+
+
+def _is_condition(parent: ast.AST, name: str) -> bool:
+    return (
+        (isinstance(parent, ast.If | ast.IfExp | ast.While) and name == "test")
+        or (isinstance(parent, ast.comprehension) and name == "ifs")
+        or (isinstance(parent, ast.match_case) and name == "guard")
+        or (isinstance(parent, ast.BoolOp) and name == "values")
+    )
+
+
+# Which obligations execute which lines
+
+
+@frozen
+class Executed:
+    """The obligations that execute each line of the machine, those first that are likely to refute a change of it."""
+
+    by_line: Mapping[Line, tuple[str, ...]]
+
+    def of(self, mutation: Mutation) -> tuple[str, ...]:
+        """The obligations whose paths execute a line of the mutation."""
+        found = [name for line in mutation.lines for name in self.by_line.get((mutation.module, line), ())]
+        return tuple(dict.fromkeys(found))
+
+
+@frozen
+class Recorded:
+    """What one obligation executes."""
+
+    obligation: str
+    own: frozenset[Line]
+    """Lines that its own run executes."""
+    given: frozenset[Line]
+    """Lines that are executed for what its shape takes for granted."""
+    seconds: float
+
+
+def executed(recorded: Sequence[Recorded]) -> Executed:
+    """Order the obligations of each line: those that execute it themselves first, of each input the quickest first."""
+    ranks: dict[str, int] = {}
+    of_input: dict[str, int] = {}
+    for each in sorted(recorded, key=lambda each: each.seconds):
+        given = each.obligation.rpartition(" | ")[2]
+        ranks[each.obligation] = of_input.get(given, 0)
+        of_input[given] = ranks[each.obligation] + 1
+    found: dict[Line, list[tuple[bool, int, float, str]]] = {}
+    for each in recorded:
+        for line in each.own | each.given:
+            rank = (line not in each.own, ranks[each.obligation], each.seconds, each.obligation)
+            found.setdefault(line, []).append(rank)
+    return Executed({line: tuple(name for *_, name in sorted(ranked)) for line, ranked in found.items()})
+
+
+def record(name: str) -> Recorded:
+    """Run an obligation and record the lines that it executes."""
+    obligation = _obligations()[name]
+    given = _given().get(obligation.shape, frozenset())
+    own: set[Line] = set()
+    began = time.perf_counter()
+    lines.recorded(lambda: first_failure(obligation), own)
+    return Recorded(name, frozenset(own), given, time.perf_counter() - began)
+
+
+@cache
+def _given() -> dict[str, frozenset[Line]]:
+    """For each shape of a session, the lines that its precondition executes."""
+    swap.forget()
+    found: dict[str, frozenset[Line]] = {}
+    for shape in shapes.shapes():
+        own: set[Line] = set()
+        for formula in (invariant.precondition, invariant.template, invariant.template_of_two):
+            lines.recorded(partial(formula, shape), own)
+        found[shape.name()] = frozenset(own)
+    return found
+
+
+@cache
+def _obligations() -> dict[str, Obligation]:
+    return {each.name: each for each in obligations.obligations()}
+
+
+# Refuting them
+
+
+def kill(mutation: Mutation, names: Sequence[str]) -> Fate:
+    """Run the obligations under the mutation, up to the first that fails."""
+    began = time.perf_counter()
+    with swap.swapped(mutation.function, mutation.code()):
+        for tried, name in enumerate(names, 1):
+            failure = first_failure(_obligations()[name])
+            if failure is not None:
+                killer = f"{failure.theorem or failure.verdict.value}: {failure.what} ({name})"
+                return Fate(mutation, killer, tried, time.perf_counter() - began)
+    return Fate(mutation, "", len(names), time.perf_counter() - began)
+
+
+def kill_by_tests(mutation: Mutation, tests: Sequence[str] = WINDOW_TESTS) -> Fate:
+    """Run tests under the mutation, in a process of its own: a change of the window may make a loop endless."""
+    began = time.perf_counter()
+    program = "import sys; from reattach_proofs import mutation; sys.exit(mutation.test_under(*sys.argv[1:]))"
+    command = [sys.executable, "-c", program, mutation.function, str(mutation.index), *tests]
+    try:
+        code = subprocess.run(command, timeout=TEST_SECONDS, capture_output=True, check=False).returncode
+    except subprocess.TimeoutExpired:
+        return Fate(mutation, f"the tests do not end within {TEST_SECONDS} s", len(tests), time.perf_counter() - began)
+    if code not in (0, 1):
+        raise RuntimeError(f"the tests of the window did not run: exit {code}")
+    return Fate(mutation, "tests of the window" if code else "", len(tests), time.perf_counter() - began)
+
+
+def test_under(function: str, index: str, *tests: str) -> int:
+    """Run tests under a mutation, and return pytest's exit code."""
+    import pytest
+
+    mutation = next(each for each in _of_function(function) if each.index == int(index))
+    options = [
+        "-x",
+        "-q",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:cov",
+        "-o",
+        "addopts=--import-mode=importlib",
+    ]
+    with swap.swapped(mutation.function, mutation.code()):
+        return int(pytest.main([*options, *tests]))
+
+
+_executed: list[Executed] = []
+"""What this process was told of the obligations."""
+
+
+def _begin(known: Executed | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent alone answers an interruption
+    if known is not None:
+        _executed.append(known)
+
+
+def _kill(mutation: Mutation) -> Fate:
+    if mutation.module == WINDOW:
+        return kill_by_tests(mutation)
+    return kill(mutation, _executed[-1].of(mutation))
+
+
+# The command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Mutate, refute, and list what survives. Exit 1 if something does without a reason, or a reason is wrong."""
+    parser = argparse.ArgumentParser(prog="reattach_proofs.mutation", description="Mutate the machine automatically.")
+    parser.add_argument("functions", nargs="*", help="module or module.function; all if none is named")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--verbose", action="store_true", help="also list what refuted each")
+    given = parser.parse_args(arguments)
+    chosen = [
+        each
+        for each in mutations()
+        if not given.functions or each.module in given.functions or each.function in given.functions
+    ]
+    if not chosen:
+        parser.error(f"nothing to mutate in {', '.join(given.functions)}")
+    console, fates = Console(), list[Fate]()
+    began = time.perf_counter()
+    try:
+        with Progress(console=console, disable=not console.is_terminal) as progress:
+            known = _recorded(chosen, given.workers, progress)
+            for fate in _each(_kill, chosen, given.workers, known, "refuting mutations", progress):
+                fates.append(fate)
+                if given.verbose:
+                    console.print(f"{fate.seconds:6.1f} s  {fate.mutation}\n          {fate.killer}", markup=False)
+    except KeyboardInterrupt:
+        console.print(f"interrupted: {len(fates)} of {len(chosen)} mutations were tried")
+        return 1
+    return _report(console, fates, whole=not given.functions, seconds=time.perf_counter() - began)
+
+
+def _recorded(chosen: Sequence[Mutation], workers: int, progress: Progress) -> Executed | None:
+    if all(mutation.module == WINDOW for mutation in chosen):
+        return None
+    names = list(_obligations())
+    return executed(
+        list(_each(record, names, workers, None, "recording which lines each obligation executes", progress))
+    )
+
+
+def _each(
+    function: Callable[[T], R],
+    items: Sequence[T],
+    workers: int,
+    known: Executed | None,
+    what: str,
+    progress: Progress,
+) -> Iterator[R]:
+    bar = progress.add_task(what, total=len(items))
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin, (known,)) as pool:
+        try:
+            for future in as_completed([pool.submit(function, item) for item in items]):
+                progress.advance(bar)
+                yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _report(console: Console, fates: Sequence[Fate], whole: bool, seconds: float) -> int:
+    reasons = {each.change: each.reason for each in EQUIVALENT}
+    survivors = sorted((fate for fate in fates if not fate.killer), key=lambda fate: str(fate.mutation))
+    unexplained = [fate for fate in survivors if str(fate.mutation) not in reasons]
+    wrong = [fate for fate in fates if fate.killer and str(fate.mutation) in reasons]
+    stray = reasons.keys() - {str(fate.mutation) for fate in fates} if whole else set()
+    console.print(f"{len(fates)} mutations, {len(fates) - len(survivors)} refuted, in {seconds:.0f} s")
+    for fate in survivors:
+        text = str(fate.mutation)
+        console.print(f"  survives: {text}\n    {reasons.get(text, 'UNEXPLAINED')}", markup=False, soft_wrap=True)
+    for fate in wrong:
+        console.print(f"  not equivalent: {fate.mutation}\n    {fate.killer}", markup=False, soft_wrap=True)
+    for text in sorted(stray):
+        console.print(f"  explained, but there is no such mutation: {text}", markup=False, soft_wrap=True)
+    return 1 if unexplained or wrong or stray else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
