@@ -15,6 +15,7 @@ from typing import TypeAlias
 from attrs import evolve, frozen
 
 from reattach.machine.cursor import ABSENT, MALFORMED, Cursor, Presence
+from reattach.machine.modes import Mode
 from reattach.machine.policy import Policy
 from reattach.machine.session import Session, Stream, find_stream, is_viewed
 from reattach.machine.transition import (
@@ -61,8 +62,16 @@ class PassedInTwo:
     late: int
 
 
-Moment: TypeAlias = Passed | PassedInTwo | Input
-"""What happens to a session: time, or an input at its present. ``transition.step`` is the one, then the other."""
+@frozen
+class Later:
+    """Time went by, and the input that tells of it is taken in the same step."""
+
+    ms: int
+    given: Input
+
+
+Moment: TypeAlias = Passed | PassedInTwo | Later | Input
+"""What happens to a session: time, an input at its present, or the one and then the other."""
 
 
 @frozen
@@ -83,6 +92,7 @@ class Bounds:
     """Requests that may be unanswered at once."""
     endings: bool = True
     """Whether the session may be terminated."""
+    mode: Mode = Mode.REATTACH
 
 
 @frozen
@@ -120,7 +130,7 @@ def explore_session(bounds: Bounds, theorem: str = "", limit: int = 1_000_000) -
 
 def space(bounds: Bounds) -> Space[Recorded, Happened]:
     """All that can happen to one session within the bounds."""
-    opened = Recorded(open_session(TAG, "", 0))
+    opened = Recorded(open_session(TAG, "", 0, bounds.mode))
 
     def steps(before: Recorded) -> Iterator[tuple[Happened, Recorded]]:
         for given in _moments(bounds, before):
@@ -135,11 +145,13 @@ def happen(policy: Policy, before: Recorded, given: Moment) -> tuple[Happened, R
     """What comes of one moment, and the session and its record after it."""
     session = before.session
     if not session.alive:
-        assert not isinstance(given, Passed | PassedInTwo)
+        assert not isinstance(given, Passed | PassedInTwo | Later)
         return Happened(given, step(policy, session, session.now, given)), before
     match given:
         case Passed(ms) | PassedInTwo(_, ms):
             taken = advance(policy, session, session.now + ms)
+        case Later(ms, late):
+            taken = step(policy, session, session.now + ms, late)
         case _:
             taken = react(policy, session, given)
     events, views = before.events, before.views
@@ -176,6 +188,11 @@ def claims(policy: Policy, before: Recorded, happened: Happened, after: Recorded
         soon = advance(policy, old, old.now + given.soon)
         yield from promises.composed_claims(taken, soon, advance(policy, soon.session, old.now + given.late))
         return
+    if isinstance(given, Later):
+        timed = advance(policy, old, old.now + given.ms)
+        reacted = react(policy, timed.session, given.given) if timed.session.alive else None
+        yield from promises.stepped_claims(timed, reacted, taken)
+        return
     if not old.alive:
         assert not isinstance(given, Passed)
         yield from promises.dead_claims(given, taken)
@@ -201,6 +218,7 @@ def _moments(bounds: Bounds, before: Recorded) -> Iterator[Moment]:
         yield from (PassedInTwo(soon, late) for late in bounds.ms for soon in range(1, late))
         if bounds.ms:
             yield Passed(-1)
+            yield from (Later(ms, Write(carrier)) for ms in bounds.ms for carrier in range(1, before.views + 1))
     yield from _inputs(bounds, before)
 
 
@@ -294,6 +312,7 @@ SCOPES: dict[str, Bounds] = {
     "events": Bounds(POLICY, streams=2, events=3, views=3, sizes=(1, 3, 4)),
     "streams": Bounds(POLICY, streams=3, events=1, views=3),
     "time": Bounds(POLICY, streams=2, events=1, views=2, ms=(1, 3), requests=1),
+    "replay": Bounds(POLICY, streams=2, events=3, views=2, mode=Mode.REPLAY),
     "rate": Bounds(evolve(POLICY, stall_reads=2), streams=1, events=2, views=1, ms=(1, 2)),
 }
 """What is explored: each about something, and as small as that allows."""

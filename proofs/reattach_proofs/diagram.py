@@ -17,7 +17,7 @@ from reattach.machine.policy import Policy
 from reattach.machine.session import Greeting, Session
 from reattach.machine.system import Action, System
 from reattach.machine.transition import Ending, Step
-from reattach_proofs.concrete import Happened, Passed, PassedInTwo, Recorded
+from reattach_proofs.concrete import Happened, Later, Passed, PassedInTwo, Recorded
 
 _CLIENT, _NETWORK = 36, 11
 _TO_SERVER, _TO_CLIENT, _NOTHING = "──{}──▶", "◀──{}──", ""
@@ -68,6 +68,10 @@ def _rows(policy: Policy, before: Session, happened: Happened) -> Iterator[Row]:
         case PassedInTwo(soon, late):
             yield Row(server=_also(f"{late} ms pass", before, taken))
             yield Row(server=f"(or {soon} ms, somebody looks, and {late - soon} ms more)")
+        case Later(ms, late_given):
+            yield Row(server=f"{ms} ms pass, unseen")
+            yield from _rows(policy, before, Happened(late_given, taken))
+            return
         case transition.OpenStream(connection) | transition.Resume(connection):
             cursor = given.cursor if isinstance(given, transition.Resume) else None
             asked = "POST a request" if cursor is None else "GET" + _header(cursor)

@@ -10,7 +10,7 @@ refutes must be listed in ``EQUIVALENT`` with the reason why nothing can tell it
 that is refuted after all is an error too. So is one that fits nothing.
 
 The window itself is replaced in the proofs by its contract (``history``), so changes of it are put to the tests of that
-contract instead.
+contract instead; likewise what the proofs leave to tests.
 """
 
 import argparse
@@ -42,9 +42,11 @@ R = TypeVar("R")
 
 MODULES = ("decision", "session", "transition")
 """What the proofs execute, and so must be able to refute."""
-WINDOW = "window"
-WINDOW_TESTS = ("tests/machine/test_window.py", "tests/proofs/test_contract.py")
-"""What must refute a change of the window."""
+TESTS: Mapping[str, tuple[str, ...]] = {
+    "window": ("tests/machine/test_window.py", "tests/proofs/test_contract.py"),
+    "decision.admit": ("tests/machine/test_decision.py",),
+}
+"""What the proofs do not execute (``exemptions``), and the tests that must refute a change of it instead."""
 TEST_SECONDS = 120
 
 _NEIGHBOURS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -102,7 +104,55 @@ class Equivalent:
     reason: str
 
 
-EQUIVALENT: tuple[Equivalent, ...] = ()
+_NEVER_NEGATIVE = "a zero stands for absence; no number of a stream, a seq or a connection is ever below it"
+
+EQUIVALENT: tuple[Equivalent, ...] = (
+    Equivalent("decision.decide_cursor: stream.number == 0  ->  stream.number <= 0", _NEVER_NEGATIVE),
+    Equivalent("session.is_viewed: stream.view.connection != 0  ->  stream.view.connection > 0", _NEVER_NEGATIVE),
+    Equivalent("session.mark_of: oldest.seq == 0  ->  oldest.seq <= 0", _NEVER_NEGATIVE),
+    Equivalent("transition._disconnect: stream.number == 0  ->  stream.number <= 0", _NEVER_NEGATIVE),
+    Equivalent("transition._emit: number == 0  ->  number <= 0", _NEVER_NEGATIVE),
+    Equivalent("transition._emit: owed.seq != 0  ->  owed.seq > 0", _NEVER_NEGATIVE),
+    Equivalent("transition._write: owed.seq == 0  ->  owed.seq <= 0", _NEVER_NEGATIVE),
+    Equivalent("transition._write: stream.number == 0  ->  stream.number <= 0", _NEVER_NEGATIVE),
+    Equivalent(
+        "decision.decide_cursor: cursor.seq != mark  ->  cursor.seq > mark",
+        "a cursor below the mark was refused one line before",
+    ),
+    Equivalent(
+        "decision.decide_cursor: session.window.successor(stream.number, cursor.seq - 1).seq != cursor.seq  ->  "
+        "session.window.successor(stream.number, cursor.seq - 1).seq > cursor.seq",
+        "between its mark and its last seq a stream has its last event held, so there is a successor, and it is no "
+        "smaller than the cursor",
+    ),
+    Equivalent(
+        "session.holds_nothing: stream.last == stream.first  ->  stream.last <= stream.first",
+        "no stream ends before its birth",
+    ),
+    *(
+        Equivalent(
+            "session.mark_of: session.window.successor(stream.number, 0)  ->  "
+            f"session.window.successor(stream.number, {after})",
+            "the first seq of a session is the birth of its standalone stream, so no event has a seq below 2",
+        )
+        for after in (1, -1)
+    ),
+    Equivalent(
+        "decision.decide_cursor: mark == stream.first  ->  mark <= stream.first", "no mark lies before the birth"
+    ),
+    Equivalent(
+        "transition._without_forgotten: len(kept) == len(session.streams)  ->  len(kept) >= len(session.streams)",
+        "no more streams are kept than there are",
+    ),
+    Equivalent(
+        "transition._write: owed.prev != view.position  ->  owed.prev > view.position",
+        "a view stands on a seq of its own stream, so what comes after it has no predecessor before it",
+    ),
+    Equivalent(
+        "transition.advance: now <= session.now  ->  now < session.now",
+        "where no time passes, every budget is kept already, so there is nothing to do",
+    ),
+)
 """All of them, each with its reason. Checked: one that is refuted after all fails."""
 
 
@@ -130,7 +180,7 @@ class _Change:
     """What stands in its place, if it is not changed itself."""
 
 
-def mutations(modules: Sequence[str] = (*MODULES, WINDOW)) -> Iterator[Mutation]:
+def mutations(modules: Sequence[str] = (*MODULES, "window")) -> Iterator[Mutation]:
     """Every change of every function of these modules, in the order of their sources."""
     for module in modules:
         for function in _functions(module):
@@ -323,7 +373,7 @@ def kill(mutation: Mutation, names: Sequence[str]) -> Fate:
     return Fate(mutation, "", len(names), time.perf_counter() - began)
 
 
-def kill_by_tests(mutation: Mutation, tests: Sequence[str] = WINDOW_TESTS) -> Fate:
+def kill_by_tests(mutation: Mutation, tests: Sequence[str]) -> Fate:
     """Run tests under the mutation, in a process of its own: a change of the window may make a loop endless."""
     began = time.perf_counter()
     program = "import sys; from reattach_proofs import mutation; sys.exit(mutation.test_under(*sys.argv[1:]))"
@@ -333,8 +383,8 @@ def kill_by_tests(mutation: Mutation, tests: Sequence[str] = WINDOW_TESTS) -> Fa
     except subprocess.TimeoutExpired:
         return Fate(mutation, f"the tests do not end within {TEST_SECONDS} s", len(tests), time.perf_counter() - began)
     if code not in (0, 1):
-        raise RuntimeError(f"the tests of the window did not run: exit {code}")
-    return Fate(mutation, "tests of the window" if code else "", len(tests), time.perf_counter() - began)
+        raise RuntimeError(f"{', '.join(tests)} did not run: exit {code}")
+    return Fate(mutation, ", ".join(tests) if code else "", len(tests), time.perf_counter() - began)
 
 
 def test_under(function: str, index: str, *tests: str) -> int:
@@ -369,9 +419,12 @@ def _begin(known: Executed | None) -> None:
 
 
 def _kill(mutation: Mutation) -> Fate:
-    if mutation.module == WINDOW:
-        return kill_by_tests(mutation)
-    return kill(mutation, _executed[-1].of(mutation))
+    tests = _tests_of(mutation)
+    return kill_by_tests(mutation, tests) if tests else kill(mutation, _executed[-1].of(mutation))
+
+
+def _tests_of(mutation: Mutation) -> tuple[str, ...]:
+    return TESTS.get(mutation.function, TESTS.get(mutation.module, ()))
 
 
 # The command
@@ -407,7 +460,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _recorded(chosen: Sequence[Mutation], workers: int, progress: Progress) -> Executed | None:
-    if all(mutation.module == WINDOW for mutation in chosen):
+    if all(_tests_of(mutation) for mutation in chosen):
         return None
     names = list(_obligations())
     return executed(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from reattach.machine.policy import Policy
 from reattach_proofs import concrete, diagram
 from reattach_proofs.concrete import SCOPES, Bounds, Happened, Recorded, broken, explore_session, happen
 from reattach_proofs.executor import Nondeterministic, paths
@@ -54,7 +53,7 @@ def refute(mutant: Mutant) -> Refutation:
     """Find a shortest trace from the initial state that breaks the mutant's theorem. Raises NotRefutedError."""
     with applied(mutant):
         scope, bounds, trace = _shortest(mutant)
-        steps, claim = _replayed(bounds.policy, trace, mutant.theorem.name)
+        steps, claim = _replayed(bounds, trace, mutant.theorem.name)
     rows = diagram.session_rows(bounds.policy, steps)
     return Refutation(
         mutant,
@@ -67,9 +66,8 @@ def refute(mutant: Mutant) -> Refutation:
 
 
 def _shortest(mutant: Mutant) -> tuple[str, Bounds, Trace[Recorded, Happened]]:
-    scopes = dict(SCOPES)
-    if mutant.theorem is BUDGETS:
-        scopes = {name: SCOPES[name] for name in ("time", "rate", "events", "streams")}
+    first = ("time", "rate") if mutant.theorem is BUDGETS else ()
+    scopes = {name: SCOPES[name] for name in (*first, *(name for name in SCOPES if name not in first))}
     for limit in STEPS:
         for name, bounds in list(scopes.items()):
             try:
@@ -83,15 +81,15 @@ def _shortest(mutant: Mutant) -> tuple[str, Bounds, Trace[Recorded, Happened]]:
 
 
 def _replayed(
-    policy: Policy, trace: Trace[Recorded, Happened], theorem: str
+    bounds: Bounds, trace: Trace[Recorded, Happened], theorem: str
 ) -> tuple[list[tuple[Recorded, Happened]], str]:
     """The steps of a trace, each with the session before it, and the claim that the last one breaks."""
-    before = concrete.space(Bounds(policy)).initial
+    before = concrete.space(bounds).initial
     steps: list[tuple[Recorded, Happened]] = []
     claim = ""
     for label in trace.labels:
-        happened, after = happen(policy, before, label.given)
-        claim = next((claim.name for claim in broken(policy, before, happened, after, theorem)), "")
+        happened, after = happen(bounds.policy, before, label.given)
+        claim = next((claim.name for claim in broken(bounds.policy, before, happened, after, theorem)), "")
         steps.append((before, happened))
         before = after
     return steps, claim
@@ -119,6 +117,7 @@ _LIKELY: dict[str, tuple[str, ...]] = {
     "transition._without_view": ("disconnect subject", "write subject"),
     "transition._finish": ("finish subject", "finish other"),
     "transition._terminated": ("terminate", "time"),
+    "transition.step": ("time, then write subject",),
     "transition._without_forgotten": ("finish subject", "disconnect subject", "time"),
     "transition._react": ("terminate", "arrive", "depart"),
 }
