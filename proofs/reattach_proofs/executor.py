@@ -11,7 +11,7 @@ derive from BaseException, so that no ``except Exception`` in the code under pro
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from attrs import define, field, frozen
 
@@ -290,7 +290,7 @@ def merged(predicate: Callable[[], object]) -> Term:
     return tree(())
 
 
-def missing(way: Path[T] | DeadEnd) -> Term:
+def missing(way: Path[Any] | DeadEnd) -> Term:
     """What would have to be possible for a path to be missing; the paths are exhaustive if it cannot be.
 
     Of each test of which only one answer was followed: that the other one could be given, under what was decided and
@@ -306,7 +306,7 @@ def missing(way: Path[T] | DeadEnd) -> Term:
     return found
 
 
-def is_tree(ways: Sequence[Path[T] | DeadEnd]) -> bool:
+def is_tree(ways: Sequence[Path[Any] | DeadEnd]) -> bool:
     """Whether each two ways part at a test that they answer differently, and each fork has a way to either side.
 
     So the ways exclude each other, and together with ``missing`` of each of them they are all there are.

@@ -416,8 +416,9 @@ def test_a_fact_that_excludes_a_path_makes_a_dead_end() -> None:
     found = list(paths(run, solver, dead_ends=dead_ends))
     assert [path.result for path in found] == ["possible"]
     assert len(dead_ends) == 1
-    assert is_tree([*found, *dead_ends])
-    assert not any(Solver().satisfiable(missing(way)) for way in [*found, *dead_ends])
+    ways: list[Path[str] | executor.DeadEnd] = [*found, *dead_ends]
+    assert is_tree(ways)
+    assert not any(Solver().satisfiable(missing(way)) for way in ways)
 
 
 def test_what_two_paths_have_in_common_stays_on_the_solver() -> None:
