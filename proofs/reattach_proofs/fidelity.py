@@ -7,9 +7,9 @@ false as its formula. If the executor, the contract of the window, or the transl
 show here.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from attrs import has
 
@@ -20,67 +20,73 @@ from reattach_proofs.obligations import Outcome
 from reattach_proofs.symbolic import Concrete, Symbolic, Untrue, executing
 from reattach_proofs.terms import Interpretation, evaluate
 
+Seqs: TypeAlias = tuple[int, ...]
 
-def replay(run: Callable[[], Outcome], symbolic: Outcome, path: Path[Any]) -> Outcome:
+
+def replay(run: Callable[[], Outcome], path: Path[Any]) -> Outcome:
     """Run a path again on the integers of its model. Raises Untrue if anything differs."""
-    return compare(run, symbolic, path, path.model.interpretation())
+    interpretation = path.model.interpretation()
+    return compare(run, path, interpretation, seqs_of(path, interpretation))
 
 
-def compare(run: Callable[[], Outcome], symbolic: Outcome, path: Path[Any], interpretation: Interpretation) -> Outcome:
-    """Run a path again on these integers, under which it is to be taken. Raises Untrue if anything differs."""
+def compare(run: Callable[[], Outcome], path: Path[Any], interpretation: Interpretation, seqs: Seqs) -> Outcome:
+    """Run a path again on these integers, under which it is to be taken. Raises Untrue if anything differs.
+
+    ``seqs`` are those of which anything is known, in order.
+    """
     for event in path.trace:
         if evaluate(formula_of(event), interpretation) is not True:
             raise Untrue(f"the path's own {formula_of(event)!r}")
-    seqs = seqs_of(path, interpretation)
     with executing(Concrete(interpretation, seqs)):
         ordinary = run()
-    expected, found = plain(symbolic.steps, interpretation), plain(ordinary.steps, interpretation)
+    symbolic = path.result
+    met = frozenset(seqs_of(path, interpretation))
+    expected = plain(symbolic.steps, interpretation, met)
+    found = plain(ordinary.steps, interpretation, met)
     if expected != found:
         raise Untrue(f"expected {expected}, found {found}")
     _compare_claims(symbolic, ordinary, interpretation)
     return ordinary
 
 
-def seqs_of(path: Path[Any], interpretation: Interpretation) -> tuple[int, ...]:
+def seqs_of(path: Path[Any], interpretation: Interpretation) -> Seqs:
     """The seqs that the path met, as ordinary integers."""
     met = [seq for note in path.notes if isinstance(note, History) for seq in note.met]
     return tuple(sorted({evaluate(seq, interpretation) for seq in met}))
 
 
-def plain(value: object, interpretation: Interpretation) -> object:
-    """What a value comes to on ordinary integers, in a form that can be compared: windows by what they hold."""
+def plain(value: object, interpretation: Interpretation, met: Collection[int]) -> object:
+    """What a value comes to on ordinary integers, for comparison; of a window only what it holds of ``met``."""
+
+    def of(part: object) -> object:
+        return plain(part, interpretation, met)
+
     match value:
         case Symbolic():
             return evaluate(value.term, interpretation)
         case SymbolicWindow():
-            low, next, count, size = (
-                plain(part, interpretation) for part in (value.low, value.next, value.count, value.size)
-            )
-            met = {evaluate(seq, interpretation): seq for seq in value.history.met}
-            held = [seq for seq, term in met.items() if low <= seq < next and evaluate(OWNER(term), interpretation)]
-            entries = [value.history.at(met[seq]) for seq in sorted(held)]
-            return ("window", low, next, count, size, plain(tuple(entries), interpretation))
+            terms = {evaluate(seq, interpretation): seq for seq in value.history.met}
+            held = [seq for seq in sorted(terms) if of(value.low) <= seq < of(value.next)]
+            entries = [value.history.at(terms[seq]) for seq in held if evaluate(OWNER(terms[seq]), interpretation)]
+            return ("window", *map(of, (value.low, value.next, value.count, value.size)), of(tuple(entries)))
         case Window():
-            return ("window", value.low, value.next, value.count, value.size, plain(value.held, interpretation))
+            known = tuple(entry for entry in value.held if entry.seq in met)
+            return ("window", value.low, value.next, value.count, value.size, of(known))
         case Entry():
             # The message is compared by what is written; an emitted one is nobody's.
             numbers = (value.seq, value.stream, value.prev, value.at, value.count, value.start, value.size)
-            return ("entry", *(plain(number, interpretation) for number in numbers))
+            return ("entry", *map(of, numbers))
         case tuple():
-            return tuple(plain(part, interpretation) for part in value)
+            return tuple(map(of, value))
         case dict():
-            return {key: plain(part, interpretation) for key, part in value.items()}
+            return {key: of(part) for key, part in value.items()}
         case Enum():
             return value
         case _ if has(type(value)):
-            return (type(value).__name__, *_fields(value, interpretation))
+            attributes: Any = type(value).__attrs_attrs__  # type: ignore[attr-defined]
+            return (type(value).__name__, *((each.name, of(getattr(value, each.name))) for each in attributes))
         case _:
             return value
-
-
-def _fields(value: Any, interpretation: Interpretation) -> list[object]:
-    names = [attribute.name for attribute in value.__attrs_attrs__]
-    return [(name, plain(getattr(value, name), interpretation)) for name in names]
 
 
 def _compare_claims(symbolic: Outcome, ordinary: Outcome, interpretation: Interpretation) -> None:

@@ -184,7 +184,7 @@ class _Deciding:
             else:
                 self._decide_path(solver, path.result, path.model)
                 if self.task.replay and any(map(self.task.concerns, path.result.claims)):
-                    fidelity.replay(self.obligation.run, path.result, path)
+                    fidelity.replay(self.obligation.run, path)
         self.ways += dead_ends
         if not any(isinstance(way, Path) for way in self.ways):
             self._fail(Verdict.VACUOUS, "no path can be taken: what is assumed is contradictory")
