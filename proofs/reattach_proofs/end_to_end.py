@@ -28,11 +28,12 @@ from reattach.machine.server import Server
 from reattach.machine.session import Greeting, Session, Stream, StreamKind, View, find_stream, is_viewed
 from reattach.machine.system import Action, Emission, Origin, System, perform
 from reattach.machine.window import Entry
-from reattach_proofs import shapes
+from reattach_proofs import conduct, shapes
+from reattach_proofs.conduct import CONDUCT
 from reattach_proofs.executor import merged
 from reattach_proofs.history import OWNER, History
 from reattach_proofs.invariant import ANY, ANY_OTHER, arbitrary
-from reattach_proofs.obligations import Obligation, Outcome, Stated
+from reattach_proofs.obligations import Obligation, Outcome, Stated, stated
 from reattach_proofs.promises import Theorem
 from reattach_proofs.shapes import OTHER, SUBJECT, Attachment, Shape, StreamShape
 from reattach_proofs.symbolic import current, executing, integer, term_of, truth_of, truth_value
@@ -493,7 +494,8 @@ def _passing() -> Action:
 
 def _run(shape: SystemShape, action: Callable[[], Action]) -> Outcome:
     before, _ = _arbitrary(shape)
-    after_system = perform(before.system, action())
+    done = action()
+    after_system = perform(before.system, done)
     fresh = _finals_of(before.system, after_system)
     after = evolve(
         before,
@@ -503,11 +505,16 @@ def _run(shape: SystemShape, action: Callable[[], Action]) -> Outcome:
         applied=_applied(before, after_system),
         final=partial(_is_final, fresh),
     )
-    stated = tuple(Stated(END_TO_END.name, name, merged(holds)) for name, holds in claims(before, after))
-    return Outcome(stated, (after_system,), sights=tuple(_sights(before, after)))
+    agreed = tuple(Stated(END_TO_END.name, name, merged(holds)) for name, holds in claims(before, after))
+    behaved = stated(conduct.claims(before.system, done, after_system))
+    sights = (*_sights(before, after), *stated(conduct.sights(before.system, done, after_system)))
+    return Outcome((*agreed, *behaved), (after_system,), sights=sights)
 
 
-WITNESSES = {END_TO_END.name: ("an event is applied", "the application is told of what it misses")}
+WITNESSES = {
+    END_TO_END.name: ("an event is applied", "the application is told of what it misses"),
+    CONDUCT.name: conduct.SIGHTS,
+}
 
 
 def _sights(before: Knowledge, after: Knowledge) -> Iterator[Stated]:
