@@ -72,16 +72,17 @@ def shapes() -> Iterator[Shape]:
         subject = StreamShape(SUBJECT, StreamKind.STANDALONE, attachment, SUBJECTS_CONNECTION, current=True)
         for others in (Attachment.NONE, Attachment.READING):
             pushes = StreamShape(OTHER, StreamKind.STANDALONE, others, OTHERS_CONNECTION, current=True)
-            for kind in StreamKind:
-                yield Shape((pushes, StreamShape(SUBJECT, kind, attachment, SUBJECTS_CONNECTION)))
+            # In the order in which streams are opened: a listener after the one before it, a call whenever it comes.
+            yield Shape((StreamShape(SUBJECT, StreamKind.STANDALONE, attachment, SUBJECTS_CONNECTION), pushes))
+            yield Shape((pushes, StreamShape(SUBJECT, StreamKind.REQUEST, attachment, SUBJECTS_CONNECTION)))
             yield Shape((StreamShape(OTHER, StreamKind.REQUEST, others, OTHERS_CONNECTION), subject))
         yield Shape((subject,))
     unheard = StreamShape(SUBJECT, StreamKind.STANDALONE, Attachment.NONE, SUBJECTS_CONNECTION, current=True)
     request = StreamShape(OTHER, StreamKind.REQUEST, Attachment.READING, OTHERS_CONNECTION)
-    yield Shape((request, unheard), listened=False)
+    yield Shape((unheard, request), listened=False)
     yield Shape((unheard,), listened=False)
     third = StreamShape(THIRD, StreamKind.STANDALONE, Attachment.NONE, THIRD_CONNECTION, current=True)
-    yield Shape((request, StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.NONE, SUBJECTS_CONNECTION), third))
+    yield Shape((third, request, StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.NONE, SUBJECTS_CONNECTION)))
     pushes = StreamShape(OTHER, StreamKind.STANDALONE, Attachment.NONE, OTHERS_CONNECTION, current=True)
     for mode in (Mode.REPLAY, Mode.REFUSE):
         read = StreamShape(SUBJECT, StreamKind.REQUEST, Attachment.READING, SUBJECTS_CONNECTION)
