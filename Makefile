@@ -72,7 +72,7 @@ $(RUN): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(TEST): pyproject.toml | $(BIN)/python
-	$(BIN)/python $(PIP) --editable '.[test]'
+	$(BIN)/python $(PIP) --editable '.[test,proofs]'
 	@touch $@ $(RUN)
 
 # What is installed here is the `sdk` extra alone: the demo's server imports nothing of reattach.
