@@ -231,7 +231,7 @@ class _Deciding:
             return smt.Questions(missing=missing(way))
         claims = way.result.claims if isinstance(way.result, Outcome) else ()
         good = conjunction(claim.formula for claim in claims if self.task.concerns(claim) and chosen(claim))
-        return smt.Questions(way.trace, way.model.interpretation().names, negation(good), missing(way))
+        return smt.Questions(way.trace, way.model.interpretation(), negation(good), missing(way))
 
     def _fail_text(self, unexpected: smt.Unexpected) -> None:
         way, what = self.ways[unexpected.at], f"{unexpected.question.value}: {unexpected.answer}"

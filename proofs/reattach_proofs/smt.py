@@ -6,14 +6,14 @@ with ``--emit-smt`` is what was decided. cvc5 shares nothing with Z3 but the ter
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 
 import cvc5
 from attrs import define, field, frozen
 
 from reattach_proofs.executor import Decision, Event, formula_of
-from reattach_proofs.terms import FALSE, Op, Term, parts
+from reattach_proofs.terms import FALSE, Interpretation, Op, Term, evaluate, parts
 
 RLIMIT = 10_000_000
 """Effort per question, in cvc5's own resource units."""
@@ -38,8 +38,8 @@ class Questions:
 
     trace: tuple[Event, ...] = ()
     """Empty for a dead end."""
-    values: Mapping[str, int | bool] = field(factory=dict)
-    """Values of names for which the path is said to be taken."""
+    values: Interpretation = field(factory=lambda: Interpretation({}, {}))
+    """Values for which the path is said to be taken."""
     refutation: Term = FALSE
     """That a claim is false."""
     missing: Term = FALSE
@@ -159,11 +159,11 @@ class _Writer:
     def ask(self, question: Question) -> None:
         self.say(f"{_ASK}{question.value}", f"; expected: {EXPECTED[question]}", "(check-sat)")
 
-    def value(self, values: Mapping[str, int | bool]) -> None:
-        """Give values to the names that were written."""
+    def value(self, values: Interpretation) -> None:
+        """Give values to the names and to the applied functions that were written."""
         for term, text in self._written.items():
-            if term.op is Op.NAME and term.value in values:
-                self.say(f"(assert (= {text} {_constant(values[term.value])}))")
+            if term.op is Op.NAME or term.op is Op.APPLY:
+                self.say(f"(assert (= {text} {_constant(evaluate(term, values))}))")
 
     def assume(self, term: Term) -> None:
         self.say(f"(assert {self._text(term)})")
