@@ -8,10 +8,10 @@ What is simplified here is as little as keeps formulas readable, and each rule i
 number added to a sum with a number is added to that number, and a connective drops what cannot matter.
 """
 
+import operator
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import lru_cache
-from operator import is_
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -31,7 +31,7 @@ class Sort(Enum):
     TRUTH = "Bool"
 
 
-class Op(Enum):
+class Op(StrEnum):
     """How a term is made; the values are SMT-LIB's words."""
 
     CONSTANT = "constant"
@@ -295,7 +295,7 @@ def _substituted(term: Term, replaced: tuple[tuple[Term, Term], ...]) -> Term:
     def replace(each: Term, args: tuple[Term, ...]) -> Term:
         if not args:
             return new.get(each, each)
-        return each if all(map(is_, args, each.args)) else rebuilt(each.op, args, each.value)
+        return each if all(map(operator.is_, args, each.args)) else rebuilt(each.op, args, each.value)
 
     return fold(term, replace, {})
 
@@ -346,34 +346,34 @@ def evaluate(term: Term, interpretation: Interpretation) -> Any:
     """The term's value, by Python's own arithmetic. Raises KeyError for a name or function without a value."""
 
     def combine(each: Term, args: tuple[Any, ...]) -> Any:
+        compute = _COMPUTED.get(each.op)
+        if compute is not None:
+            return compute(*args)
         match each.op:
-            case Op.CONSTANT:
-                return each.value
-            case Op.NAME:
-                return _of_sort(each.sort, interpretation.names[each.value])
-            case Op.APPLY:
-                return _of_sort(each.sort, interpretation.functions[each.value.name](*args))
-            case Op.PLUS:
-                return args[0] + args[1]
-            case Op.MINUS:
-                return args[0] - args[1]
-            case Op.LESS:
-                return args[0] < args[1]
-            case Op.AT_MOST:
-                return args[0] <= args[1]
-            case Op.EQUAL:
-                return args[0] == args[1]
-            case Op.NOT:
-                return not args[0]
             case Op.AND:
                 return all(args)
             case Op.OR:
                 return any(args)
-            case Op.CHOICE:
-                return args[1] if args[0] else args[2]
+            case Op.NAME:
+                return _of_sort(each.sort, interpretation.names[each.value])
+            case Op.APPLY:
+                return _of_sort(each.sort, interpretation.functions[each.value.name](*args))
+            case _:
+                return each.value
 
     return fold(term, combine, interpretation.known)
 
 
 def _of_sort(sort: Sort, value: int | bool) -> int | bool:
     return bool(value) if sort is Sort.TRUTH else value
+
+
+_COMPUTED: dict[Op, Callable[..., Any]] = {
+    Op.PLUS: operator.add,
+    Op.MINUS: operator.sub,
+    Op.LESS: operator.lt,
+    Op.AT_MOST: operator.le,
+    Op.EQUAL: operator.eq,
+    Op.NOT: operator.not_,
+    Op.CHOICE: lambda condition, then, otherwise: then if condition else otherwise,
+}
