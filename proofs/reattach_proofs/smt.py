@@ -36,8 +36,8 @@ EXPECTED = {Question.TAKEN: "sat", Question.REFUTED: "unsat", Question.MISSING: 
 class Questions:
     """What is asked of one path, or of a dead end: of that only whether something is missing."""
 
-    trace: tuple[Event, ...] = ()
-    """Empty for a dead end."""
+    trace: tuple[Event, ...] | None = None
+    """None for a dead end."""
     values: Interpretation = field(factory=lambda: Interpretation({}, {}))
     """Values for which the path is said to be taken."""
     refutation: Term = FALSE
@@ -62,7 +62,7 @@ def file_name(name: str) -> str:
 
 def script(name: str, questions: Sequence[Questions]) -> str:
     """All the questions of one obligation."""
-    shared = _common_facts([each.trace for each in questions if each.trace])
+    shared = _common_facts([each.trace for each in questions if each.trace is not None])
     writer = _Writer()
     writer.count([*shared, *_terms(questions, len(shared))])
     writer.say(f"; {name}", "(set-option :global-declarations true)", "(set-logic QF_UFLIA)")
@@ -70,7 +70,7 @@ def script(name: str, questions: Sequence[Questions]) -> str:
         writer.assume(fact)
     for number, each in enumerate(questions, start=1):
         writer.say(f"{_OF}{number}")
-        if each.trace:
+        if each.trace is not None:
             writer.say("(push 1)")
             for event in each.trace[len(shared) :]:
                 writer.assume(formula_of(event))
@@ -136,7 +136,7 @@ def _common_facts(traces: Sequence[tuple[Event, ...]]) -> tuple[Term, ...]:
 
 def _terms(questions: Iterable[Questions], skipped: int) -> Iterator[Term]:
     for each in questions:
-        yield from map(formula_of, each.trace[skipped:])
+        yield from map(formula_of, (each.trace or ())[skipped:])
         yield each.refutation
         yield each.missing
 
