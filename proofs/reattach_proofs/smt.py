@@ -65,7 +65,6 @@ def script(name: str, questions: Sequence[Questions]) -> str:
     shared = _common_facts([each.trace for each in questions if each.trace is not None])
     writer = _Writer()
     writer.count([*shared, *_terms(questions, len(shared))])
-    writer.say(f"; {name}", "(set-option :global-declarations true)", "(set-logic QF_UFLIA)")
     for fact in shared:
         writer.assume(fact)
     for number, each in enumerate(questions, start=1):
@@ -86,7 +85,7 @@ def script(name: str, questions: Sequence[Questions]) -> str:
             writer.assume(each.missing)
             writer.ask(Question.MISSING)
             writer.say("(pop 1)")
-    return "\n".join([*writer.lines, ""])
+    return "\n".join([f"; {name}", "(set-logic QF_UFLIA)", *writer.declarations, *writer.lines, ""])
 
 
 def decide(text: str, rlimit: int = RLIMIT) -> Iterator[Unexpected]:
@@ -145,6 +144,7 @@ def _terms(questions: Iterable[Questions], skipped: int) -> Iterator[Term]:
 class _Writer:
     """Writes terms, each part that occurs more than once under a name of its own."""
 
+    declarations: list[str] = field(factory=list)
     lines: list[str] = field(factory=list)
     _occurrences: dict[Term, int] = field(factory=dict)
     _written: dict[Term, str] = field(factory=dict)
@@ -179,7 +179,7 @@ class _Writer:
         if not term.args or self._occurrences[term] < 2 or term.op in (Op.APPLY, Op.NOT):
             return text
         name = f"t{len(self._written)}"
-        self.say(f"(define-fun {name} () {term.sort.value} {text})")
+        self.declarations.append(f"(define-fun {name} () {term.sort.value} {text})")
         return name
 
     def _plain(self, term: Term) -> str:
@@ -187,7 +187,7 @@ class _Writer:
             case Op.CONSTANT:
                 return _constant(term.value)
             case Op.NAME:
-                self.say(f"(declare-const {term.value} {term.sort.value})")
+                self.declarations.append(f"(declare-const {term.value} {term.sort.value})")
                 return str(term.value)
             case Op.APPLY:
                 self._declare(term)
@@ -200,7 +200,7 @@ class _Writer:
         line = f"(declare-fun {term.value.name} (Int) {term.sort.value})"
         if line not in self._declared:
             self._declared.add(line)
-            self.say(line)
+            self.declarations.append(line)
 
 
 def _constant(value: int | bool) -> str:
