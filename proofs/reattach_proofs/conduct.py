@@ -6,17 +6,24 @@ are about one action anywhere in the system, and are asked with it.
 """
 
 from collections.abc import Iterator
+from functools import partial
+
+from attrs import evolve
 
 from reattach.machine import client as clients
 from reattach.machine import network
 from reattach.machine import system as wiring
 from reattach.machine.client import Client, ClientStream, News, Phase, Told, find_by_connection, find_by_handle
-from reattach.machine.cursor import Presence
+from reattach.machine.cursor import Cursor, Presence
 from reattach.machine.decision import Reason
-from reattach.machine.network import Exchange, Item, Nothing, Verb
+from reattach.machine.network import Exchange, Item, Nothing, Request, Verb
+from reattach.machine.server import Server
 from reattach.machine.session import StreamKind
 from reattach.machine.system import Action, System
+from reattach_proofs import shapes
+from reattach_proofs.obligations import Obligation, Outcome, stated
 from reattach_proofs.promises import Claim, Theorem
+from reattach_proofs.shapes import OTHER, SUBJECT
 
 CONDUCT = Theorem(
     "client-conduct",
@@ -42,6 +49,7 @@ def claims(before: System, action: Action, after: System) -> Iterator[Claim]:
     for index, (was, now) in enumerate(zip(before.clients, after.clients, strict=True)):
         yield from _of_sending(before, action, after, index)
         yield from _of_attempts(before, after, index)
+        yield from _of_other_streams(before, action, after, index)
         yield from _of_its_session(action, was, now, _item_read(before, action, index), index)
         for stream, item in _read_on(before, action, index):
             yield from _of_reading(was, now, stream, item)
@@ -116,6 +124,30 @@ def _of_attempts(before: System, after: System, index: int) -> Iterator[Claim]:
             )
 
 
+def _of_other_streams(before: System, action: Action, after: System, index: int) -> Iterator[Claim]:
+    was, now = before.clients[index], after.clients[index]
+    if was.session != now.session:
+        return
+    addressed = _addressed(before, action, index)
+    for stream in was.streams:
+        if stream.handle not in addressed:
+            yield Claim(
+                CONDUCT.name,
+                "what happens to one stream changes no other",
+                lambda stream=stream: [each is stream for each in find_by_handle(now, stream.handle)] == [True],
+            )
+
+
+def _addressed(before: System, action: Action, index: int) -> tuple[int, ...]:
+    match action:
+        case wiring.Reconnect(mine, handle) | wiring.GiveUp(mine, handle) if mine == index:
+            return (handle,)
+        case wiring.Read(connection) | wiring.NoticeCut(connection):
+            return tuple(stream.handle for stream in find_by_connection(before.clients[index], connection))
+        case _:
+            return ()
+
+
 def _of_its_session(action: Action, was: Client, now: Client, item: Item, index: int) -> Iterator[Claim]:
     unknown = isinstance(item, network.Refused) and item.reason is Reason.SESSION_UNKNOWN
     wished = isinstance(action, wiring.Leave) and action.client == index and was.phase is Phase.CONNECTED
@@ -187,3 +219,50 @@ def _read_on(before: System, action: Action, index: int) -> Iterator[tuple[Clien
         ):
             for stream in find_by_connection(before.clients[index], action.connection):
                 yield stream, wiring._next_item(before, exchange)[0]
+
+
+# A client with two streams: what the end-to-end shapes, which follow one, do not show
+
+_NAME, _MINE, _OTHER = "S1", 21, 22
+
+
+def obligations() -> Iterator[Obligation]:
+    """Everything that a client can do about one stream or read on it, beside another."""
+    mine = Cursor(Presence.PRESENT, _NAME, SUBJECT, 0)
+    items: dict[str, Exchange] = {
+        "the end": Exchange(_MINE, 0, Request(Verb.CALL), trailer=network.Ended()),
+        "a reset": Exchange(_MINE, 0, Request(Verb.CALL), trailer=network.Aborted()),
+        "resumption-required": Exchange(_MINE, 0, Request(Verb.CALL), trailer=network.ResumptionRequired()),
+        "its priming": Exchange(_MINE, 0, Request(Verb.CALL), greeting=network.Primed(mine)),
+        "its position": Exchange(_MINE, 0, Request(Verb.RESUME), greeting=network.Positioned(mine)),
+        "a refusal": Exchange(_MINE, 0, Request(Verb.RESUME), header=network.Refused(Reason.CURSOR_AHEAD)),
+        "an event": Exchange(_MINE, 0, Request(Verb.CALL), session=_NAME, stream=SUBJECT),
+    }
+    about = "a client with two streams"
+    for name, exchange in items.items():
+        yield Obligation(f"{about} | the client reads {name}", partial(_run, exchange, wiring.Read(_MINE)))
+    some = items["the end"]
+    for action in (wiring.Reconnect(0, 1), wiring.GiveUp(0, 1), wiring.NoticeCut(_MINE)):
+        yield Obligation(f"{about} | {type(action).__name__}", partial(_run, some, action))
+
+
+def _run(exchange: Exchange, action: Action) -> Outcome:
+    cursors = [Cursor(Presence.PRESENT, _NAME, number, shapes.number(f"cursor{number}")) for number in (SUBJECT, OTHER)]
+    connection = 0 if isinstance(action, wiring.GiveUp) else _MINE
+    streams = (
+        ClientStream(1, StreamKind.REQUEST, connection, cursors[0], shapes.number("attempts")),
+        ClientStream(2, StreamKind.REQUEST, _OTHER, cursors[1], shapes.number("attempts.other")),
+    )
+    client = Client(shapes.number("limit"), 0, Phase.CONNECTED, _NAME, 0, streams, handles=2)
+    seq = shapes.number("seq")
+    shapes.assume(seq > cursors[0].seq)
+    if exchange.stream:
+        exchange = evolve(exchange, taken=cursors[0].seq, sent=seq)
+    if isinstance(exchange.greeting, network.Primed | network.Positioned):
+        greeting = type(exchange.greeting)(cursors[0])
+        exchange = evolve(exchange, greeting=greeting)
+    exchange = evolve(exchange, delivered=True, reachable=not isinstance(action, wiring.NoticeCut))
+    event = wiring.Emission(_NAME, SUBJECT, seq, shapes.truth("final"))
+    before = System(Server(), (client,), (exchange,), connections=30, history=(event,))
+    after = wiring.perform(before, action)
+    return Outcome(stated(claims(before, action, after)), (after,), action)

@@ -14,10 +14,12 @@ from reattach.machine.cursor import Cursor, Presence, format_event_id
 from reattach.machine.decision import Refuse, status_of
 from reattach.machine.network import Exchange, Item, Verb
 from reattach.machine.policy import Policy
+from reattach.machine.server import ServerStep
 from reattach.machine.session import Greeting, Session
 from reattach.machine.system import Action, System
 from reattach.machine.transition import Ending, Step
 from reattach_proofs.concrete import Happened, Later, Passed, PassedInTwo, Recorded
+from reattach_proofs.concrete_system import Answered, Initialize, Locate, Served, Take
 
 _CLIENT, _NETWORK = 36, 11
 _TO_SERVER, _TO_CLIENT, _NOTHING = "──{}──▶", "◀──{}──", ""
@@ -192,6 +194,43 @@ def _ending(ending: Ending, tag: str) -> Row:
     return Row(
         "reset", _TO_CLIENT.format(f"#{ending.connection}"), f"ends #{ending.connection} at {at}: {ending.cause.value}"
     )
+
+
+# The server
+
+
+def server_rows(policy: Policy, steps: Sequence[tuple[Served, Answered]]) -> list[Row]:
+    """The lines of a trace of the server: the server before each question, and its answer."""
+    return [row for before, answered in steps for row in _server_rows(policy, before, answered)]
+
+
+def _server_rows(policy: Policy, before: Served, answered: Answered) -> Iterator[Row]:
+    asked, answer = answered.asked, answered.answer
+    if asked.now != before.now:
+        yield Row(server=f"{asked.now - before.now} ms pass")
+    match asked, answer:
+        case Initialize(_, name, principal), ServerStep():
+            opened = name in answer.server.sessions
+            yield Row(
+                f"{principal}: POST initialize", _TO_SERVER.format("──"), f"session {name}" if opened else "refused"
+            )
+        case Take(_, name, _, given), ServerStep():
+            what = "DELETE" if isinstance(given, transition.Terminate) else "POST a request"
+            done = "there is no such session" if isinstance(answer.result, transition.Gone) else "done"
+            yield Row(f"{what}, session {name}", _TO_SERVER.format("──"), done)
+        case Locate(_, name, principal), Session():
+            yield Row(f"{principal}: GET, session {name}", _TO_SERVER.format("──"), f"session with tag {answer.tag!r}")
+        case Locate(_, name, principal), Refuse(reason):
+            text = f"{status_of(policy, reason)} {reason.value}"
+            yield Row(f"{principal}: GET, session {name or '?'}", _TO_SERVER.format("──"), text)
+        case _:
+            yield Row(server="looks at every session")
+    if isinstance(answer, ServerStep):
+        for ending in answer.endings:
+            yield Row(
+                "reset", _TO_CLIENT.format(f"#{ending.connection}"), f"ends #{ending.connection}: {ending.cause.value}"
+            )
+        yield Row(server=f"holds {', '.join(answer.server.sessions) or 'no session'}")
 
 
 # The system

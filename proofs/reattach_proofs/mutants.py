@@ -17,6 +17,8 @@ from types import CodeType
 from attrs import frozen
 
 from reattach_proofs import swap
+from reattach_proofs.conduct import CONDUCT
+from reattach_proofs.end_to_end import END_TO_END
 from reattach_proofs.promises import (
     BACKPRESSURE,
     BOUNDED,
@@ -33,6 +35,7 @@ from reattach_proofs.promises import (
     PROGRESS,
     Theorem,
 )
+from reattach_proofs.servers import SESSIONS
 
 
 class DoesNotFitError(Exception):
@@ -953,7 +956,239 @@ _ENDINGS = (
     ),
 )
 
-MUTANTS: tuple[Mutant, ...] = (*_DECISION, *_RESUMPTION, *_EMISSION, *_WRITING, *_TIME, *_ENDINGS)
+_SERVER = (
+    Mutant(
+        "one-store-for-all-sessions",
+        "server.take",
+        "session = server.sessions.get(name)",
+        "session = next(iter(server.sessions.values()), None)",
+        SESSIONS,
+        "What is asked of one session is answered by another.",
+        "python-sdk, TypeScript SDK with a shared store (S 3.2, B 5, B 6)",
+    ),
+    Mutant(
+        "any-principal-will-do",
+        "server.locate",
+        "session is None or session.principal != principal",
+        "session is None",
+        SESSIONS,
+        "Whoever knows the id of a session may use it.",
+        "python-sdk and others (B 7)",
+    ),
+    Mutant(
+        "absent-session-answers",
+        "server.locate",
+        "return present if present.alive else Refuse(Reason.SESSION_UNKNOWN)",
+        "return session",
+        SESSIONS,
+        "A session whose client has been absent too long still answers.",
+    ),
+    Mutant(
+        "missing-session-is-unknown",
+        "server.locate",
+        "Refuse(Reason.SESSION_MISSING)",
+        "Refuse(Reason.SESSION_UNKNOWN)",
+        SESSIONS,
+        "A request without a session header is told that its session is over.",
+        "the converse, 400 for an unknown session, is common (B 38, S 2.3)",
+    ),
+    Mutant(
+        "terminated-session-kept",
+        "server.take",
+        "if taken.session.alive:",
+        "if True:",
+        SESSIONS,
+        "A terminated session stays on the server.",
+        "mcp-proxy (B 22), MCP-Plugin-dotnet (B 23)",
+    ),
+    Mutant(
+        "timed-out-session-kept",
+        "server.tick",
+        "if advanced.session.alive:",
+        "if True:",
+        SESSIONS,
+        "A session that time has ended stays on the server.",
+        "MCP-Plugin-dotnet, csharp-sdk (B 23)",
+    ),
+    Mutant(
+        "timed-out-views-untold",
+        "server.tick",
+        "endings += advanced.endings",
+        "endings += ()",
+        SESSIONS,
+        "The connections that time has ended are left open.",
+    ),
+    Mutant(
+        "one-session-too-many",
+        "server.initialize",
+        ">= server.policy.sessions",
+        "> server.policy.sessions",
+        SESSIONS,
+        "One session more than the policy allows.",
+    ),
+    Mutant(
+        "termination-ends-another-session",
+        "server.take",
+        "if other != name",
+        "if other == name",
+        SESSIONS,
+        "DELETE ends every session but the one it names.",
+    ),
+)
+
+_CLIENT = (
+    Mutant(
+        "cursor-not-advanced",
+        "client._apply",
+        "evolve(stream, cursor=cursor, attempts=0)",
+        "evolve(stream, cursor=stream.cursor if stream.cursor.presence is Presence.PRESENT else cursor, attempts=0)",
+        END_TO_END,
+        "The client applies an event and keeps its old cursor, so it is given the event again.",
+    ),
+    Mutant(
+        "one-cursor-for-all-streams",
+        "client._with",
+        "else stream for stream",
+        "else evolve(stream, cursor=changed.cursor) for stream",
+        CONDUCT,
+        "The client keeps one cursor for all its streams.",
+        "swift-sdk (B 30)",
+    ),
+    Mutant(
+        "stream-given-up-in-silence",
+        "client.give_up",
+        "evolve(client, told=(*client.told, Told(news, stream.handle)))",
+        "client",
+        END_TO_END,
+        "A stream is given up and the application is not told.",
+    ),
+    Mutant(
+        "cut-is-the-end",
+        "client._receive_on",
+        "return Received(_detached(client, stream))",
+        "return Received(_over(client, stream))",
+        END_TO_END,
+        "A client whose connection breaks takes the stream for complete.",
+        "TypeScript SDK, php-sdk (B 31)",
+    ),
+    Mutant(
+        "cut-before-any-cursor-is-silent",
+        "client._detached",
+        "return give_up(client, stream)",
+        "return _over(client, stream)",
+        END_TO_END,
+        "A call that is cut before its first id is forgotten without a word.",
+    ),
+    Mutant(
+        "lost-session-drops-its-calls",
+        "client._lose_session",
+        "client = give_up(client, stream)",
+        "client = _over(client, stream)",
+        END_TO_END,
+        "With its session the client loses its pending calls, and does not say so.",
+        "pending calls that hang (B 36)",
+    ),
+    Mutant(
+        "resumes-without-cursor",
+        "client.resume",
+        "stream.handle, stream.cursor)",
+        "stream.handle)",
+        CONDUCT,
+        "The client reconnects without its cursor.",
+        "TypeScript SDK, php-sdk (B 31, B 32)",
+    ),
+    Mutant(
+        "calls-again",
+        "client.resume",
+        "Request(Verb.RESUME, ",
+        "Request(Verb.CALL, ",
+        CONDUCT,
+        "Instead of resuming, the client sends its call again.",
+    ),
+    Mutant(
+        "attempts-not-counted",
+        "client.resume",
+        "attempts=stream.attempts + 1",
+        "attempts=stream.attempts",
+        CONDUCT,
+        "The client tries again for ever.",
+        "python-sdk, TypeScript SDK, rmcp, go-sdk and others (B 33)",
+    ),
+    Mutant(
+        "one-attempt-too-many",
+        "client.may_resume",
+        "stream.attempts < client.attempts_limit",
+        "stream.attempts <= client.attempts_limit",
+        CONDUCT,
+        "The client tries once more than its limit.",
+    ),
+    Mutant(
+        "position-counts-as-progress",
+        "client._receive_on",
+        "        case Refused(Reason.SESSION_UNKNOWN):",
+        "        case Positioned():\n"
+        "            return Received(_with(client, evolve(stream, attempts=0)))\n"
+        "        case Refused(Reason.SESSION_UNKNOWN):",
+        CONDUCT,
+        "Being attached again counts as progress, so a server that attaches and closes is polled for ever.",
+        "python-sdk, TypeScript SDK, rmcp, go-sdk and others (B 33)",
+    ),
+    Mutant(
+        "answered-call-still-followed",
+        "client._apply",
+        "_over(advanced, stream) if final else advanced",
+        "advanced",
+        CONDUCT,
+        "The client reconnects a stream whose response it has.",
+        "TypeScript SDK, go-sdk (B 35)",
+    ),
+    Mutant(
+        "unknown-session-kept",
+        "client._receive_on",
+        "return Received(_lose_session(client))",
+        "return Received(give_up(client, stream))",
+        CONDUCT,
+        "After 404 the client goes on with the session that is gone.",
+        "the most reported symptom of all (B 36)",
+    ),
+    Mutant(
+        "bad-cursor-costs-the-session",
+        "client._receive_on",
+        "case Refused():\n            return Received(give_up(client, stream))",
+        "case Refused():\n            return Received(_lose_session(client))",
+        CONDUCT,
+        "Any refusal makes the client throw its session away.",
+        "claude-code, go-sdk (B 34, B 37)",
+    ),
+    Mutant(
+        "lost-session-untold",
+        "client._lose_session",
+        "told=(*client.told, Told(News.SESSION_LOST))",
+        "told=client.told",
+        CONDUCT,
+        "The client starts a new session and its application does not know.",
+        "litellm (B 39)",
+    ),
+    Mutant(
+        "old-connection-still-read",
+        "client.resume",
+        "evolve(stream, connection=connection, ",
+        "evolve(stream, connection=stream.connection or connection, ",
+        CONDUCT,
+        "After asking to resume, the client goes on reading the old connection.",
+    ),
+)
+
+MUTANTS: tuple[Mutant, ...] = (
+    *_DECISION,
+    *_RESUMPTION,
+    *_EMISSION,
+    *_WRITING,
+    *_TIME,
+    *_ENDINGS,
+    *_SERVER,
+    *_CLIENT,
+)
 """All of them, by the part of the machine that they change."""
 
 

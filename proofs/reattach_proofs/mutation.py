@@ -115,6 +115,8 @@ EQUIVALENT: tuple[Equivalent, ...] = (
     Equivalent("transition._emit: owed.seq != 0  ->  owed.seq > 0", _NEVER_NEGATIVE),
     Equivalent("transition._write: owed.seq == 0  ->  owed.seq <= 0", _NEVER_NEGATIVE),
     Equivalent("transition._write: stream.number == 0  ->  stream.number <= 0", _NEVER_NEGATIVE),
+    Equivalent("window.suffix: entry.seq != 0  ->  entry.seq > 0", _NEVER_NEGATIVE),
+    Equivalent("window.Window.allotted: self.low == self.next  ->  self.low >= self.next", "low never passes next"),
     Equivalent(
         "decision.decide_cursor: cursor.seq != mark  ->  cursor.seq > mark",
         "a cursor below the mark was refused one line before",

@@ -1,26 +1,37 @@
 """Refuting mutants: the theorem that was named in advance fails, and a shortest trace from the initial state shows it.
 
 The two come apart on purpose. That the proof fails says that some session of which the invariant holds breaks a claim;
-that session might be one that never comes to be. The explorer begins with a session that was just opened and knows
-nothing of invariants; what it finds has happened.
+that session might be one that never comes to be. The explorers begin with a session that was just opened, a server
+without any, or a client that has yet to initialize, and know nothing of invariants; what they find has happened.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from attrs import frozen
 
-from reattach_proofs import concrete, diagram
-from reattach_proofs.concrete import SCOPES, Bounds, Happened, Recorded, broken, explore_session, happen
+from reattach.machine.policy import Policy
+from reattach.machine.system import Action
+from reattach_proofs import concrete, concrete_system, diagram, sources
+from reattach_proofs.concrete import POLICY, SCOPES, Happened, Recorded
+from reattach_proofs.concrete_system import SYSTEM_SCOPES, Answered, Served, replayed
+from reattach_proofs.conduct import CONDUCT
+from reattach_proofs.diagram import Row
+from reattach_proofs.end_to_end import END_TO_END
 from reattach_proofs.executor import Nondeterministic, paths
-from reattach_proofs.explorer import SpaceTooLargeError, Trace
+from reattach_proofs.explorer import Counterexample, Explored, SpaceTooLargeError
 from reattach_proofs.mutants import MUTANTS, Mutant, applied, mutant_named
-from reattach_proofs.obligations import Obligation, obligations
+from reattach_proofs.obligations import Obligation
 from reattach_proofs.promises import BUDGETS
 from reattach_proofs.prover import Engine, Failure, Verdict
+from reattach_proofs.servers import SESSIONS
 from reattach_proofs.solver import Solver, Unknown
 from reattach_proofs.terms import Unsupported, conjunction, negation
 
-STEPS = (400, 4_000, 40_000)
+S = TypeVar("S")
+L = TypeVar("L")
+
+LIMITS = (400, 4_000, 40_000)
 """How many states of each scope are looked at, before more of any is."""
 
 
@@ -52,56 +63,103 @@ def refutations(names: Iterable[str] | None = None) -> Iterator[Refutation]:
 def refute(mutant: Mutant) -> Refutation:
     """Find a shortest trace from the initial state that breaks the mutant's theorem. Raises NotRefutedError."""
     with applied(mutant):
-        scope, bounds, trace = _shortest(mutant)
-        steps, claim = _replayed(bounds, trace, mutant.theorem.name)
-    rows = diagram.session_rows(bounds.policy, steps)
-    return Refutation(
-        mutant,
-        claim,
-        tuple(repr(happened.given) for _, happened in steps),
-        scope,
-        f"{mutant.name}: {mutant.wrong}\n  ({diagram.limits(bounds.policy)})\n\n"
-        + diagram.drawn(rows, f"{mutant.theorem.name}: {claim}"),
-    )
+        if mutant.theorem is SESSIONS:
+            return _of_server(mutant)
+        return _of_system(mutant) if mutant.theorem in (END_TO_END, CONDUCT) else _of_session(mutant)
 
 
-def _shortest(mutant: Mutant) -> tuple[str, Bounds, Trace[Recorded, Happened]]:
+def _of_session(mutant: Mutant) -> Refutation:
+    theorem = mutant.theorem.name
     first = ("time", "rate") if mutant.theorem is BUDGETS else ()
-    scopes = {name: SCOPES[name] for name in (*first, *(name for name in SCOPES if name not in first))}
-    for limit in STEPS:
-        for name, bounds in list(scopes.items()):
-            try:
-                explored = explore_session(bounds, mutant.theorem.name, limit)
-            except SpaceTooLargeError:
-                continue
-            for counterexample in explored.counterexample:
-                return name, bounds, counterexample.trace
-            del scopes[name]  # all of it was seen
-    raise NotRefutedError(f"{mutant.name} does not break {mutant.theorem.name} within {', '.join(SCOPES)}")
-
-
-def _replayed(
-    bounds: Bounds, trace: Trace[Recorded, Happened], theorem: str
-) -> tuple[list[tuple[Recorded, Happened]], str]:
-    """The steps of a trace, each with the session before it, and the claim that the last one breaks."""
-    before = concrete.space(bounds).initial
+    names = (*first, *(name for name in SCOPES if name not in first))
+    scope, found = _shortest(mutant, names, lambda name, limit: concrete.explore_session(SCOPES[name], theorem, limit))
+    policy = SCOPES[scope].policy
     steps: list[tuple[Recorded, Happened]] = []
-    claim = ""
-    for label in trace.labels:
-        happened, after = happen(bounds.policy, before, label.given)
-        claim = next((claim.name for claim in broken(bounds.policy, before, happened, after, theorem)), "")
+    claim, before = "", concrete.space(SCOPES[scope]).initial
+    for label in found.trace.labels:
+        happened, after = concrete.happen(policy, before, label.given)
+        claim = next((claim.name for claim in concrete.broken(policy, before, happened, after, theorem)), "")
         steps.append((before, happened))
         before = after
-    return steps, claim
+    rows = diagram.session_rows(policy, steps)
+    return _refutation(mutant, claim, [label.given for label in found.trace.labels], scope, policy, rows)
+
+
+def _of_server(mutant: Mutant) -> Refutation:
+    scope, found = _shortest(mutant, ("two sessions",), lambda _, limit: concrete_system.explore_server(limit))
+    steps: list[tuple[Served, Answered]] = []
+    claim = ""
+    questions = [each.asked for each in found.trace.labels]
+    for before, answered, _ in replayed(concrete_system.server_space(), questions, _asked):
+        claim = next((claim.name for claim in concrete_system.broken_by_server(before, answered)), "")
+        steps.append((before, answered))
+    rows = diagram.server_rows(POLICY, steps)
+    return _refutation(mutant, claim, [answered.asked for _, answered in steps], scope, POLICY, rows)
+
+
+def _asked(answered: Answered) -> object:
+    return answered.asked
+
+
+def _of_system(mutant: Mutant) -> Refutation:
+    theorem = mutant.theorem.name
+    scope, found = _shortest(
+        mutant,
+        SYSTEM_SCOPES,
+        lambda name, limit: concrete_system.explore_system(SYSTEM_SCOPES[name], theorem, limit),
+    )
+    chosen = SYSTEM_SCOPES[scope]
+    actions = (*chosen.prefix, *found.trace.labels)
+    steps = list(replayed(chosen.space(), actions, _itself))
+    claim = found.predicate
+    if mutant.theorem is CONDUCT:
+        claim = next(concrete_system.broken_by_client(*steps[-1])).name
+    policy = chosen.initial.server.policy
+    return _refutation(mutant, claim, actions, scope, policy, diagram.system_rows(policy, steps))
+
+
+def _itself(action: Action) -> object:
+    return action
+
+
+def _shortest(
+    mutant: Mutant, scopes: Iterable[str], explored: Callable[[str, int], Explored[S, L]]
+) -> tuple[str, Counterexample[S, L]]:
+    """The scope in which the theorem is broken, and how: a few states of each scope are looked at first, then more."""
+    left = list(scopes)
+    for limit in LIMITS:
+        for scope in tuple(left):
+            try:
+                found = explored(scope, limit)
+            except SpaceTooLargeError:
+                continue
+            for counterexample in found.counterexample:
+                return scope, counterexample
+            left.remove(scope)  # all of it was seen
+    raise NotRefutedError(f"{mutant.name} does not break {mutant.theorem.name} within the bounds")
+
+
+def _refutation(
+    mutant: Mutant, claim: str, trace: Iterable[object], scope: str, policy: Policy, rows: list[Row]
+) -> Refutation:
+    shown = diagram.drawn(rows, f"{mutant.theorem.name}: {claim.replace('_', ' ')}")
+    text = f"{mutant.name}: {mutant.wrong}\n  ({diagram.limits(policy)})\n\n{shown}"
+    return Refutation(mutant, claim, tuple(map(repr, trace)), scope, text)
 
 
 # By proof
 
 _LIKELY: dict[str, tuple[str, ...]] = {
+    "client": ("the client reads", "the client resumes", "the client gives up", "the client notices"),
+    "client._with": ("the client reads its priming",),
+    "client.resume": ("the client resumes",),
+    "client.may_resume": ("the client resumes",),
+    "client.give_up": ("the client gives up",),
     "decision": ("resume subject", "resume foreign, another", "resume unknown stream", "listen"),
     "session": ("time", "write subject", "emit to subject", "finish subject", "resume subject", "listen"),
     "session.stall_deadline": ("time", "write subject"),
     "session.absence_deadline": ("time",),
+    "transition.step": ("time, then write subject",),
     "transition.advance": ("time", "time, twice"),
     "transition._end_stalled": ("time", "time, twice"),
     "transition._open_stream": ("open stream",),
@@ -117,7 +175,6 @@ _LIKELY: dict[str, tuple[str, ...]] = {
     "transition._without_view": ("disconnect subject", "write subject"),
     "transition._finish": ("finish subject", "finish other"),
     "transition._terminated": ("terminate", "time"),
-    "transition.step": ("time, then write subject",),
     "transition._without_forgotten": ("finish subject", "disconnect subject", "time"),
     "transition._react": ("terminate", "arrive", "depart"),
 }
@@ -160,8 +217,5 @@ def first_failure(obligation: Obligation, theorem: str = "") -> Failure | None:
 
 def _ordered(mutant: Mutant) -> list[Obligation]:
     likely = _LIKELY.get(mutant.function, _LIKELY.get(mutant.module, ()))
-    return sorted(obligations(), key=lambda obligation: _input(obligation) not in likely)
-
-
-def _input(obligation: Obligation) -> str:
-    return obligation.name.rpartition(" | ")[2]
+    source = next(source for source in sources.SOURCES if mutant.theorem in source.theorems)
+    return sorted(source.obligations(), key=lambda obligation: obligation.name.rpartition(" | ")[2] not in likely)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from reattach_proofs import end_to_end, obligations, servers, witnesses
+from reattach_proofs import conduct, end_to_end, obligations, servers, witnesses
 from reattach_proofs.conduct import CONDUCT
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.promises import STEP_THEOREMS, Theorem
@@ -21,10 +21,15 @@ class Source:
     """Of each theorem the interesting cases that must be possible, at least one."""
 
 
+def _end_to_end() -> Iterator[Obligation]:
+    yield from end_to_end.obligations()
+    yield from conduct.obligations()
+
+
 SOURCES: tuple[Source, ...] = (
     Source("one session", STEP_THEOREMS, obligations.obligations, witnesses.WITNESSES),
     Source("the server", (servers.SESSIONS,), servers.obligations, {servers.SESSIONS.name: servers.SIGHTS}),
-    Source("end to end", (end_to_end.END_TO_END, CONDUCT), end_to_end.obligations, end_to_end.WITNESSES),
+    Source("end to end", (end_to_end.END_TO_END, CONDUCT), _end_to_end, end_to_end.WITNESSES),
 )
 """All of them, in the order of the ledger."""
 
