@@ -456,6 +456,7 @@ def actions(shape: SystemShape) -> Iterator[tuple[str, Callable[[], Action]]]:
         yield "the client resumes", partial(wiring.Reconnect, 0, HANDLE)
         yield "the client gives up", partial(wiring.GiveUp, 0, HANDLE)
         yield "the client leaves", partial(wiring.Leave, 0)
+        yield "the client makes another call", partial(wiring.OpenStream, 0, StreamKind.REQUEST)
         if shape.reading not in (Reading.NOTHING, Reading.OVER, Reading.OVER_TOLD):
             yield "the client reads", partial(wiring.Read, CURRENT)
             yield "the client notices", partial(wiring.NoticeCut, CURRENT)

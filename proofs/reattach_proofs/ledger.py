@@ -240,6 +240,10 @@ def _numbers(proof: Proof) -> Iterator[str]:
         yield f"| {result.theorem.name} | {result.shapes} | {result.paths} | {result.claims} | {verdicts} |"
 
 
+NO_SHAPE = "a new session"
+"""What stands for the shape of an obligation that has none."""
+
+
 def shapes_table(decided: Iterable[tuple[str, int]]) -> Iterator[str]:
     """Each shape with its number of obligations and of paths."""
     totals: dict[str, tuple[int, int]] = {}
@@ -249,7 +253,7 @@ def shapes_table(decided: Iterable[tuple[str, int]]) -> Iterator[str]:
     yield "| shape | obligations | paths |"
     yield "|---|---:|---:|"
     for shape, (obligations, paths) in totals.items():
-        yield f"| {shape or 'a new session'} | {obligations} | {paths} |"
+        yield f"| {shape or NO_SHAPE} | {obligations} | {paths} |"
 
 
 def clauses_table(registry: Registry, theorems: Sequence[Theorem]) -> Iterator[str]:

@@ -216,6 +216,12 @@ def first_failure(obligation: Obligation, theorem: str = "") -> Failure | None:
 
 
 def _ordered(mutant: Mutant) -> list[Obligation]:
+    """The obligations of the theorem's source: likely inputs first, and of each the smallest shapes."""
     likely = _LIKELY.get(mutant.function, _LIKELY.get(mutant.module, ()))
     source = next(source for source in sources.SOURCES if mutant.theorem in source.theorems)
-    return sorted(source.obligations(), key=lambda obligation: obligation.name.rpartition(" | ")[2] not in likely)
+
+    def rank(obligation: Obligation) -> tuple[bool, int]:
+        shape, _, given = obligation.name.rpartition(" | ")
+        return given not in likely, shape.count(" + ")
+
+    return sorted(source.obligations(), key=rank)

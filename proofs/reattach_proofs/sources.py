@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from attrs import frozen
 
-from reattach_proofs import conduct, end_to_end, obligations, servers, witnesses
+from reattach_proofs import conduct, end_to_end, obligations, replay, servers, witnesses
 from reattach_proofs.conduct import CONDUCT
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.promises import STEP_THEOREMS, Theorem
@@ -29,6 +29,7 @@ def _end_to_end() -> Iterator[Obligation]:
 SOURCES: tuple[Source, ...] = (
     Source("one session", STEP_THEOREMS, obligations.obligations, witnesses.WITNESSES),
     Source("the server", (servers.SESSIONS,), servers.obligations, {servers.SESSIONS.name: servers.SIGHTS}),
+    Source("replay", (replay.REPLAY,), replay.obligations, {replay.REPLAY.name: replay.SIGHTS}),
     Source("end to end", (end_to_end.END_TO_END, CONDUCT), _end_to_end, end_to_end.WITNESSES),
 )
 """All of them, in the order of the ledger."""
