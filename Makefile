@@ -25,7 +25,7 @@ TS := $(TS_CLIENT)/node_modules/.reattach-ts
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine explore test-rest test-real lint readme format clean
+.PHONY: help demo test test-machine explore test-rest test-real prove mutants-proofs lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -47,6 +47,12 @@ test-rest: $(TEST) ## The other tests that need only Python
 
 test-real: $(TEST) $(SDK) $(TS) ## The tests against the official SDKs (also needs Node.js with npm)
 	$(BIN)/pytest tests -m real
+
+prove: $(TEST) ## Prove every theorem with both solvers, refute every named mutant, write spec/ledger.md
+	$(BIN)/reattach prove --solver both --mutants
+
+mutants-proofs: $(TEST) ## Change every comparison and constant of the kernel, and list what no proof notices
+	$(BIN)/python -m reattach_proofs.mutation
 
 lint: $(TEST) ## ruff and mypy --strict
 	$(BIN)/ruff check .

@@ -98,6 +98,7 @@ def prove(
     with what was found.
     """
     chosen = chosen_sources(names)
+    _seen.clear()  # an interesting case counts for the proof in which it is seen
     task = task or Task()
     if names:
         task = evolve(task, theorems=frozenset(names))
