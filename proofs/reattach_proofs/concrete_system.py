@@ -14,6 +14,7 @@ from reattach.machine import system as wiring
 from reattach.machine.client import Client
 from reattach.machine.decision import Refuse
 from reattach.machine.invariants import AT_REST, SYSTEM
+from reattach.machine.modes import Deployment
 from reattach.machine.policy import Policy
 from reattach.machine.server import Server, ServerStep
 from reattach.machine.session import Session, StreamKind
@@ -217,6 +218,23 @@ SYSTEM_SCOPES: dict[str, SystemScope] = {
     ),
 }
 """What is explored: each about something, and as small as that allows."""
+
+_REPEATING = 2
+"""How far back, in seqs, a replay begins within these bounds: from the second event of a call to before its first."""
+
+
+def _replaying(memory: int) -> SystemScope:
+    """A server whose ids restart, and a client with so much memory: whether it replays is for the machine to say."""
+    deployment = Deployment(ids_monotonic=False, dedup_memory=memory, longest_replay=_REPEATING)
+    system = System(Server(Policy(window_events=9), deployment), (Client(memory=memory),))
+    return SystemScope(system, _CALLS, prefix=(*_CONNECTED, *_calling(1)))
+
+
+REPLAY_SCOPES: dict[str, SystemScope] = {
+    "memory enough": _replaying(_REPEATING),
+    "too little memory": _replaying(_REPEATING - 1),
+}
+"""What is explored for replay: a deployment that may, and one that must not."""
 
 StepHolds: TypeAlias = Callable[[System, Action, System], bool]
 

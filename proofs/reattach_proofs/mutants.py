@@ -35,6 +35,7 @@ from reattach_proofs.promises import (
     PROGRESS,
     Theorem,
 )
+from reattach_proofs.replay import REPLAY
 from reattach_proofs.servers import SESSIONS
 
 
@@ -1179,6 +1180,34 @@ _CLIENT = (
     ),
 )
 
+_REPLAY = (
+    Mutant(
+        "memory-one-short",
+        "client._apply",
+        "stream.cursor.seq - client.memory < cursor.seq",
+        "stream.cursor.seq - client.memory + 1 < cursor.seq",
+        REPLAY,
+        "The client recognises one event less than its memory holds.",
+    ),
+    Mutant(
+        "no-dedup",
+        "client._apply",
+        "cursor.seq <= stream.cursor.seq",
+        "cursor.seq < stream.cursor.seq - client.memory",
+        REPLAY,
+        "The client recognises nothing, and the server replays in the belief that it does.",
+        "the seed's report",
+    ),
+    Mutant(
+        "replay-beyond-memory",
+        "modes.mode_of",
+        "deployment.dedup_memory < deployment.longest_replay",
+        "deployment.dedup_memory + 1 < deployment.longest_replay",
+        REPLAY,
+        "Replay is offered to clients whose memory is one event too short for it.",
+    ),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
     *_DECISION,
     *_RESUMPTION,
@@ -1188,6 +1217,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_ENDINGS,
     *_SERVER,
     *_CLIENT,
+    *_REPLAY,
 )
 """All of them, by the part of the machine that they change."""
 

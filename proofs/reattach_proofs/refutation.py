@@ -5,7 +5,7 @@ that session might be one that never comes to be. The explorers begin with a ses
 without any, or a client that has yet to initialize, and know nothing of invariants; what they find has happened.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from attrs import frozen
@@ -14,7 +14,7 @@ from reattach.machine.policy import Policy
 from reattach.machine.system import Action
 from reattach_proofs import concrete, concrete_system, diagram, sources
 from reattach_proofs.concrete import POLICY, SCOPES, Happened, Recorded
-from reattach_proofs.concrete_system import SYSTEM_SCOPES, Answered, Served, replayed
+from reattach_proofs.concrete_system import REPLAY_SCOPES, SYSTEM_SCOPES, Answered, Served, SystemScope, replayed
 from reattach_proofs.conduct import CONDUCT
 from reattach_proofs.diagram import Row
 from reattach_proofs.end_to_end import END_TO_END
@@ -24,6 +24,7 @@ from reattach_proofs.mutants import MUTANTS, Mutant, applied, mutant_named
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.promises import BUDGETS
 from reattach_proofs.prover import Engine, Failure, Verdict
+from reattach_proofs.replay import REPLAY
 from reattach_proofs.servers import SESSIONS
 from reattach_proofs.solver import Solver, Unknown
 from reattach_proofs.terms import Unsupported, conjunction, negation
@@ -65,7 +66,9 @@ def refute(mutant: Mutant) -> Refutation:
     with applied(mutant):
         if mutant.theorem is SESSIONS:
             return _of_server(mutant)
-        return _of_system(mutant) if mutant.theorem in (END_TO_END, CONDUCT) else _of_session(mutant)
+        if mutant.theorem is REPLAY:
+            return _of_system(mutant, REPLAY_SCOPES)
+        return _of_system(mutant, SYSTEM_SCOPES) if mutant.theorem in (END_TO_END, CONDUCT) else _of_session(mutant)
 
 
 def _of_session(mutant: Mutant) -> Refutation:
@@ -101,14 +104,12 @@ def _asked(answered: Answered) -> object:
     return answered.asked
 
 
-def _of_system(mutant: Mutant) -> Refutation:
+def _of_system(mutant: Mutant, scopes: Mapping[str, SystemScope]) -> Refutation:
     theorem = mutant.theorem.name
     scope, found = _shortest(
-        mutant,
-        SYSTEM_SCOPES,
-        lambda name, limit: concrete_system.explore_system(SYSTEM_SCOPES[name], theorem, limit),
+        mutant, scopes, lambda name, limit: concrete_system.explore_system(scopes[name], theorem, limit)
     )
-    chosen = SYSTEM_SCOPES[scope]
+    chosen = scopes[scope]
     actions = (*chosen.prefix, *found.trace.labels)
     steps = list(replayed(chosen.space(), actions, _itself))
     claim = found.predicate
