@@ -297,11 +297,16 @@ def missing(way: Path[Any] | DeadEnd) -> Term:
     assumed before it, not what came later. Of a dead end: that it can be reached. What a path has in common with one
     before it was asked there.
     """
+    return conjunction((*map(formula_of, way.trace[: way.repeated]), missing_after(way)))
+
+
+def missing_after(way: Path[Any] | DeadEnd) -> Term:
+    """The same, where what it has in common with the path before it is assumed already."""
     found = TRUE if isinstance(way, DeadEnd) else FALSE
-    for at in range(len(way.trace) - 1, -1, -1):
+    for at in range(len(way.trace) - 1, way.repeated - 1, -1):
         event = way.trace[at]
         found = conjunction((formula_of(event), found))
-        if at >= way.repeated and isinstance(event, Decision) and not event.forked:
+        if isinstance(event, Decision) and not event.forked:
             found = choice(event.formula(), found, TRUE)
     return found
 

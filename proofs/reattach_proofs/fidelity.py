@@ -25,7 +25,7 @@ Seqs: TypeAlias = tuple[int, ...]
 
 def replay(run: Callable[[], Outcome], path: Path[Any]) -> Outcome:
     """Run a path again on the integers of its model. Raises Untrue if anything differs."""
-    interpretation = path.model.interpretation()
+    interpretation = path.model.interpretation
     return compare(run, path, interpretation, seqs_of(path, interpretation))
 
 

@@ -5,13 +5,14 @@ of the machine that it executes on a path, and what is left over is listed, each
 """
 
 import dis
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from types import CodeType
-from typing import TypeAlias, TypeVar
+from types import CodeType, FrameType
+from typing import Any, TypeAlias, TypeVar
 
 from attrs import frozen
-from coverage import Coverage
 
 import reattach.machine
 
@@ -25,16 +26,33 @@ _MACHINE = Path(reattach.machine.__path__[0])
 
 def recorded(function: Callable[[], T], lines: set[Line]) -> T:
     """The function's result; each line of the machine that it executes is added to ``lines``."""
-    coverage = Coverage(data_file=None, include=[str(_MACHINE / "*")], config_file=False)
-    coverage.set_option("run:disable_warnings", ["no-data-collected"])  # not every obligation runs the machine
-    coverage.start()
+
+    def called(frame: FrameType, _: str, __: Any) -> "Callable[[FrameType, str, Any], Any] | None":
+        """Follow the functions of the machine, and no others."""
+        module = _module_of(frame.f_code.co_filename)
+        if not module:
+            return None
+
+        def followed(frame: FrameType, event: str, _: Any) -> "Callable[[FrameType, str, Any], Any]":
+            if event == "line":
+                lines.add((module, frame.f_lineno))
+            return followed
+
+        return followed
+
+    before = sys.gettrace()
+    sys.settrace(called)
     try:
         return function()
     finally:
-        coverage.stop()
-        data = coverage.get_data()
-        for file in data.measured_files():
-            lines.update((Path(file).stem, line) for line in data.lines(file) or ())
+        sys.settrace(before)
+
+
+@cache
+def _module_of(file: str) -> str:
+    """The module of the machine that a file is; empty for any other file."""
+    path = Path(file)
+    return path.stem if path.parent == _MACHINE else ""
 
 
 @frozen

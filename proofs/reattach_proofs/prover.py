@@ -20,15 +20,15 @@ from functools import partial
 from operator import is_
 from pathlib import Path as Directory
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from reattach_proofs import fidelity, smt
-from reattach_proofs.executor import DeadEnd, Nondeterministic, Path, is_tree, missing, paths
+from reattach_proofs.executor import DeadEnd, Nondeterministic, Path, is_tree, missing, missing_after, paths
 from reattach_proofs.lines import Line, recorded
 from reattach_proofs.obligations import Obligation, Outcome, Stated
 from reattach_proofs.solver import Model, Solver, Unknown
 from reattach_proofs.symbolic import Untrue
-from reattach_proofs.terms import TRUE, Unsupported, conjunction, negation
+from reattach_proofs.terms import FALSE, TRUE, Unsupported, conjunction, negation
 
 
 class Engine(Enum):
@@ -79,7 +79,7 @@ class Task:
     replay: bool = False
     """Run each path again on ordinary integers and compare."""
     record: bool = False
-    """Record which lines of the machine are executed."""
+    """Record which lines of the machine are executed when the paths are run again; needs ``replay``."""
     emit: Directory | None = None
     """Where the questions are written as SMT-LIB 2, a file for each obligation."""
 
@@ -144,12 +144,10 @@ class _Deciding:
     def decided(self) -> Decided:
         solver, began = Solver(), time.perf_counter()
         lines: set[Line] = set()
-        decide_paths = partial(self._decide_paths, solver, partial(_guarded, self.obligation.run))
         try:
-            if self.task.record:
-                recorded(decide_paths, lines)
-            else:
-                decide_paths()
+            self._decide_paths(solver, partial(_guarded, self.obligation.run))
+            if self.task.replay:
+                self._replay(lines)
         except (Unknown, Unsupported, Nondeterministic) as signal:
             self._fail(Verdict.UNKNOWN, f"{type(signal).__name__}: {signal}")
         except Untrue as signal:
@@ -183,8 +181,6 @@ class _Deciding:
                 self._fail(Verdict.REFUTED, f"raises {type(error).__name__}: {error}", model=path.model)
             else:
                 self._decide_path(solver, path.result, path.model)
-                if self.task.replay and any(map(self.task.concerns, path.result.claims)):
-                    fidelity.replay(self.obligation.run, path)
         self.ways += dead_ends
         if not any(isinstance(way, Path) for way in self.ways):
             self._fail(Verdict.VACUOUS, "no path can be taken: what is assumed is contradictory")
@@ -196,6 +192,15 @@ class _Deciding:
         for way in self.ways:
             if apart.satisfiable(missing(way)):
                 self._fail(Verdict.INCOMPLETE, "an answer to a truth test was not followed", model=apart.model())
+
+    def _replay(self, lines: set[Line]) -> None:
+        """Run each path again on ordinary integers, recording its lines if asked to. Raises Untrue."""
+        run = partial(recorded, self.obligation.run, lines) if self.task.record else self.obligation.run
+        for way in self.ways:
+            if not isinstance(way, Path) or not isinstance(way.result, Outcome):
+                continue
+            if any(map(self.task.concerns, way.result.claims)):
+                fidelity.replay(run, way)
 
     def _decide_path(self, solver: Solver, outcome: Outcome, model: Model) -> None:
         claims = [claim for claim in outcome.claims if self.task.concerns(claim)]
@@ -227,11 +232,12 @@ class _Deciding:
                 self._fail_text(unexpected)
 
     def _questions(self, way: Path[Outcome | Raised] | DeadEnd, chosen: Callable[[Stated], bool]) -> smt.Questions:
+        asked = smt.Questions(trace=way.trace, repeated=way.repeated, missing=missing_after(way))
         if isinstance(way, DeadEnd):
-            return smt.Questions(missing=missing(way))
+            return asked
         claims = way.result.claims if isinstance(way.result, Outcome) else ()
         good = conjunction(claim.formula for claim in claims if self.task.concerns(claim) and chosen(claim))
-        return smt.Questions(way.trace, way.model.interpretation(), negation(good), missing(way))
+        return evolve(asked, values=way.model.interpretation, refutation=negation(good))
 
     def _fail_text(self, unexpected: smt.Unexpected) -> None:
         way, what = self.ways[unexpected.at], f"{unexpected.question.value}: {unexpected.answer}"
@@ -239,8 +245,11 @@ class _Deciding:
             self._fail(Verdict.UNKNOWN, what, engine=Engine.CVC5)
         elif unexpected.question is smt.Question.REFUTED and isinstance(way, Path) and isinstance(way.result, Outcome):
             for claim in way.result.claims:
-                alone = smt.script(self.obligation.name, [self._questions(way, partial(is_, claim))])
-                if any(again.question is smt.Question.REFUTED for again in smt.decide(alone)):
+                alone = evolve(self._questions(way, partial(is_, claim)), repeated=0, missing=FALSE)
+                if any(
+                    again.question is smt.Question.REFUTED
+                    for again in smt.decide(smt.script(self.obligation.name, [alone]))
+                ):
                     self._fail(Verdict.REFUTED, claim.name, claim.theorem, engine=Engine.CVC5)
         else:
             self._fail(_UNEXPECTED[unexpected.question], what, engine=Engine.CVC5)
@@ -253,7 +262,7 @@ class _Deciding:
         model: Model | None = None,
         engine: Engine = Engine.Z3,
     ) -> None:
-        example = tuple(sorted(model.interpretation().names.items())) if model is not None else ()
+        example = tuple(sorted(model.interpretation.names.items())) if model is not None else ()
         self.failures.append(Failure(verdict, engine, theorem, what, self.obligation.name, example))
 
 

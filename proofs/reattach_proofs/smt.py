@@ -8,12 +8,13 @@ with ``--emit-smt`` is what was decided. cvc5 shares nothing with Z3 but the ter
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
+from operator import is_not
 
 import cvc5
 from attrs import define, field, frozen
 
 from reattach_proofs.executor import Decision, Event, formula_of
-from reattach_proofs.terms import FALSE, Interpretation, Op, Term, evaluate, parts
+from reattach_proofs.terms import FALSE, Interpretation, Op, Term, evaluate, fold, parts
 
 RLIMIT = 10_000_000
 """Effort per question, in cvc5's own resource units."""
@@ -32,17 +33,19 @@ class Question(Enum):
 EXPECTED = {Question.TAKEN: "sat", Question.REFUTED: "unsat", Question.MISSING: "unsat"}
 
 
-@frozen(eq=False)
+@frozen(eq=False, kw_only=True)
 class Questions:
     """What is asked of one path, or of a dead end: of that only whether something is missing."""
 
-    trace: tuple[Event, ...] | None = None
-    """None for a dead end."""
-    values: Interpretation = field(factory=lambda: Interpretation({}, {}))
-    """Values for which the path is said to be taken."""
+    trace: tuple[Event, ...] = ()
+    repeated: int = 0
+    """How much of the trace it has in common with the one before it."""
+    values: Interpretation | None = None
+    """Values for which the path is said to be taken; None for a dead end."""
     refutation: Term = FALSE
     """That a claim is false."""
     missing: Term = FALSE
+    """What would have to be possible, after what is repeated, if something were missing."""
 
 
 @frozen
@@ -61,30 +64,33 @@ def file_name(name: str) -> str:
 
 
 def script(name: str, questions: Sequence[Questions]) -> str:
-    """All the questions of one obligation."""
-    shared = _common_facts([each.trace for each in questions if each.trace is not None])
+    """All the questions of one obligation.
+
+    The paths come depth first. What one has in common with the next stays assumed: each test that is answered in both
+    ways opens a scope, which is closed when everything beyond the first answer has been asked.
+    """
     writer = _Writer()
-    writer.count([*shared, *_terms(questions, len(shared))])
-    for fact in shared:
-        writer.assume(fact)
+    writer.count(_terms(questions))
+    scopes: list[int] = []  # where in the trace they were opened
+    before: tuple[Event, ...] = ()
     for number, each in enumerate(questions, start=1):
         writer.say(f"{_OF}{number}")
-        if each.trace is not None:
-            writer.say("(push 1)")
-            for event in each.trace[len(shared) :]:
-                writer.assume(formula_of(event))
-            writer.say("(push 1)")
-            writer.value(each.values)
-            writer.ask(Question.TAKEN)
-            writer.say("(pop 1)", "(push 1)")
-            writer.assume(each.refutation)
-            writer.ask(Question.REFUTED)
-            writer.say("(pop 2)")
-        if each.missing is not FALSE:
-            writer.say("(push 1)")
-            writer.assume(each.missing)
-            writer.ask(Question.MISSING)
+        if any(map(is_not, each.trace[: each.repeated], before[: each.repeated])) or len(before) < each.repeated:
+            raise AssertionError(f"path {number} does not begin as the one before it does")
+        while scopes and scopes[-1] >= each.repeated:
+            scopes.pop()
             writer.say("(pop 1)")
+        if each.missing is not FALSE:
+            writer.ask(Question.MISSING, each.missing)
+        for at, event in enumerate(each.trace[each.repeated :], start=each.repeated):
+            if isinstance(event, Decision) and event.forked:
+                writer.say("(push 1)")
+                scopes.append(at)
+            writer.assume(formula_of(event))
+        if each.values is not None:
+            writer.ask(Question.TAKEN, *writer.valued(each.values))
+            writer.ask(Question.REFUTED, each.refutation)
+        before = each.trace
     return "\n".join([f"; {name}", "(set-logic QF_UFLIA)", *writer.declarations, *writer.lines, ""])
 
 
@@ -94,6 +100,7 @@ def decide(text: str, rlimit: int = RLIMIT) -> Iterator[Unexpected]:
     solver.setOption("incremental", "true")
     solver.setOption("seed", "0")
     solver.setOption("sat-solver", "cadical")  # half the time of its own
+    solver.setOption("decision", "justification")
     solver.setOption("rlimit-per", str(rlimit))
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "questions")
@@ -123,19 +130,9 @@ _OF = "; path "
 _ASK = "; asked whether "
 
 
-def _common_facts(traces: Sequence[tuple[Event, ...]]) -> tuple[Term, ...]:
-    """The facts with which all the traces begin, before any decision."""
-    common: list[Term] = []
-    for events in zip(*traces, strict=False):
-        if isinstance(events[0], Decision) or any(event is not events[0] for event in events):
-            break
-        common.append(events[0])
-    return tuple(common)
-
-
-def _terms(questions: Iterable[Questions], skipped: int) -> Iterator[Term]:
+def _terms(questions: Iterable[Questions]) -> Iterator[Term]:
     for each in questions:
-        yield from map(formula_of, (each.trace or ())[skipped:])
+        yield from map(formula_of, each.trace[each.repeated :])
         yield each.refutation
         yield each.missing
 
@@ -156,33 +153,34 @@ class _Writer:
     def say(self, *lines: str) -> None:
         self.lines += lines
 
-    def ask(self, question: Question) -> None:
-        self.say(f"{_ASK}{question.value}", f"; expected: {EXPECTED[question]}", "(check-sat)")
+    def ask(self, question: Question, *conditions: Term | str) -> None:
+        """Whether the conditions can hold, in a scope of their own."""
+        self.say("(push 1)")
+        for condition in conditions:
+            self.assume(condition)
+        self.say(f"{_ASK}{question.value}", f"; expected: {EXPECTED[question]}", "(check-sat)", "(pop 1)")
 
-    def value(self, values: Interpretation) -> None:
-        """Give values to the names and to the applied functions that were written."""
+    def valued(self, values: Interpretation) -> Iterator[str]:
+        """That the names and the applied functions that were written have these values."""
         for term, text in self._written.items():
             if term.op is Op.NAME or term.op is Op.APPLY:
-                self.say(f"(assert (= {text} {_constant(evaluate(term, values))}))")
+                yield f"(= {text} {_constant(evaluate(term, values))})"
 
-    def assume(self, term: Term) -> None:
-        self.say(f"(assert {self._text(term)})")
+    def assume(self, condition: Term | str) -> None:
+        self.say(f"(assert {condition if isinstance(condition, str) else self._text(condition)})")
 
     def _text(self, term: Term) -> str:
-        for part in parts([term]):
-            if part not in self._written:
-                self._written[part] = self._named(part)
-        return self._written[term]
+        return fold(term, self._named, self._written)
 
-    def _named(self, term: Term) -> str:
-        text = self._plain(term)
+    def _named(self, term: Term, args: tuple[str, ...]) -> str:
+        text = self._plain(term, args)
         if not term.args or self._occurrences[term] < 2 or term.op in (Op.APPLY, Op.NOT):
             return text
         name = f"t{len(self._written)}"
         self.declarations.append(f"(define-fun {name} () {term.sort.value} {text})")
         return name
 
-    def _plain(self, term: Term) -> str:
+    def _plain(self, term: Term, args: tuple[str, ...]) -> str:
         match term.op:
             case Op.CONSTANT:
                 return _constant(term.value)
@@ -194,7 +192,7 @@ class _Writer:
                 head = term.value.name
             case _:
                 head = term.op.value
-        return f"({' '.join([head, *(self._written[arg] for arg in term.args)])})"
+        return f"({' '.join([head, *args])})"
 
     def _declare(self, term: Term) -> None:
         line = f"(declare-fun {term.value.name} (Int) {term.sort.value})"

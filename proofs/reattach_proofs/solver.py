@@ -5,6 +5,7 @@ repeated. ``unknown`` is an error, never an answer.
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import z3
@@ -32,6 +33,7 @@ class Model:
         """Whether the term is true under them."""
         return bool(z3.is_true(self.model.eval(translated(term), model_completion=True)))
 
+    @cached_property
     def interpretation(self) -> Interpretation:
         """The same as ordinary values; what the model leaves open is 0 or false."""
         names: dict[str, int | bool] = _Zeros()

@@ -452,7 +452,7 @@ def test_an_exception_leaves_the_solver_as_it_was() -> None:
 
 def test_every_path_has_values_for_which_it_is_taken() -> None:
     for path in explore(chained):
-        assert evaluate(path.formula(), path.model.interpretation()) is True
+        assert evaluate(path.formula(), path.model.interpretation) is True
 
 
 def test_a_function_that_does_something_else_the_second_time_is_found() -> None:

@@ -207,7 +207,7 @@ def test_a_machine_that_tells_symbolic_from_ordinary_integers_is_found(monkeypat
 def test_values_that_do_not_take_the_path_are_refused() -> None:
     obligation = named("| tick")
     (path, *_) = explored(obligation.name)
-    interpretation = path.model.interpretation()
+    interpretation = path.model.interpretation
     seqs = fidelity.seqs_of(path, interpretation)
     fidelity.compare(obligation.run, path, interpretation, seqs)
     other = Interpretation({**interpretation.names, "policy.window_events": 1}, interpretation.functions)

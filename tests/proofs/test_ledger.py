@@ -162,7 +162,7 @@ def test_shapes_are_added_up() -> None:
 def test_the_lines_that_a_path_executes_are_recorded() -> None:
     every = next(each for each in sources.SOURCES[0].obligations() if each.name.endswith("no view | tick"))
     every = next(each for each in sources.SOURCES[0].obligations() if each.name == f"{every.shape} | resume malformed")
-    executed = decide(every, Task(record=True)).lines
+    executed = decide(every, Task(replay=True, record=True)).lines
     assert decide(every).lines == frozenset()
     decision = {function.name: function for function in lines.functions("decision")}
     assert ("decision", min(decision["decide_cursor"].lines)) in executed

@@ -12,7 +12,6 @@ from reattach_proofs.executor import Decision
 from reattach_proofs.prover import Engine, Task, decide
 from reattach_proofs.smt import EXPECTED, Question, Questions, Unexpected, script
 from reattach_proofs.terms import (
-    FALSE,
     TRUE,
     Function,
     Interpretation,
@@ -36,28 +35,33 @@ def answers_of_z3(text: str) -> list[str]:
 
 
 def test_every_question_is_asked_with_the_answer_that_is_expected() -> None:
-    path = Questions((Decision(X < Y, True, forked=True), F(X) == -3), VALUES, Y < X, conjunction([X < 0, X > 0]))
+    path = Questions(
+        trace=(Decision(X < Y, True, forked=True), F(X) == -3),
+        values=VALUES,
+        refutation=Y < X,
+        missing=conjunction([X < 0, X > 0]),
+    )
     text = script("a name", [path, Questions(missing=conjunction([Y < X, X < Y]))])
     assert [line.removeprefix("; asked whether ") for line in text.splitlines() if line.startswith("; asked")] == [
+        Question.MISSING.value,
         Question.TAKEN.value,
         Question.REFUTED.value,
-        Question.MISSING.value,
         Question.MISSING.value,
     ]
     assert text.startswith("; a name\n")
     assert "(declare-fun event.f (Int) Int)" in text
     assert list(smt.decide(text)) == []
-    assert answers_of_z3(text) == ["sat", "unsat", "unsat", "unsat"]
+    assert answers_of_z3(text) == ["unsat", "sat", "unsat", "unsat"]
 
 
 @pytest.mark.parametrize(
     ("questions", "unexpected"),
     [
-        (Questions((X < Y, Y < X), VALUES), Unexpected(0, Question.TAKEN, "unsat")),
-        (Questions((Y < X,), VALUES), Unexpected(0, Question.TAKEN, "unsat")),  # not with these values
-        (Questions((X < Y,), VALUES, Y > 1), Unexpected(0, Question.REFUTED, "sat")),
+        (Questions(trace=(X < Y, Y < X), values=VALUES), Unexpected(0, Question.TAKEN, "unsat")),
+        (Questions(trace=(Y < X,), values=VALUES), Unexpected(0, Question.TAKEN, "unsat")),  # not with these values
+        (Questions(trace=(X < Y,), values=VALUES, refutation=Y > 1), Unexpected(0, Question.REFUTED, "sat")),
         (
-            Questions((Decision(X < Y, True, forked=True),), VALUES, FALSE, Y < X),
+            Questions(trace=(Decision(X < Y, True, forked=True),), values=VALUES, missing=Y < X),
             Unexpected(0, Question.MISSING, "sat"),
         ),
         (Questions(missing=X < Y), Unexpected(0, Question.MISSING, "sat")),
@@ -68,9 +72,37 @@ def test_an_answer_that_is_not_expected_is_told(questions: Questions, unexpected
 
 
 def test_it_is_told_of_which_path() -> None:
-    fine = Questions((X < Y,), VALUES)
-    text = script("a name", [fine, Questions((X < Y,), VALUES, Y > 1), fine, Questions((X < Y,), VALUES, Y > 1)])
+    fine = Questions(trace=(X < Y,), values=VALUES)
+    text = script(
+        "a name",
+        [
+            fine,
+            Questions(trace=(X < Y,), values=VALUES, refutation=Y > 1),
+            fine,
+            Questions(trace=(X < Y,), values=VALUES, refutation=Y > 1),
+        ],
+    )
     assert [each.at for each in smt.decide(text)] == [1, 3]
+
+
+def test_a_path_that_does_not_begin_as_the_one_before_it_is_an_error() -> None:
+    one = Questions(trace=(X < Y, Y < X), values=VALUES)
+    for other in (Questions(trace=(Y < X,), repeated=1), Questions(trace=(X < Y, Y < X, X < Y), repeated=3)):
+        with pytest.raises(AssertionError, match="path 2 does not begin"):
+            script("a name", [one, other])
+
+
+def test_what_paths_have_in_common_is_assumed_once_and_no_longer_than_it_holds() -> None:
+    """A test that is answered in both ways, after a fact of both and before facts of each."""
+    yes, no = Decision(X < Y, True, forked=True), Decision(X < Y, False, forked=True)
+    ways = [
+        Questions(trace=(X == 1, yes, Y == 2), values=VALUES, refutation=Y < 2),
+        Questions(trace=(X == 1, no, Y == 0), repeated=1, values=Interpretation({"x": 1, "y": 0}, {}), missing=X < 1),
+    ]
+    text = script("a fork", ways)
+    assert text.count("(assert (= x 1))") == 3  # once assumed, and twice among values
+    assert list(smt.decide(text)) == []
+    assert answers_of_z3(text) == ["sat", "unsat", "unsat", "sat", "unsat"]
 
 
 def test_too_little_effort_is_unknown() -> None:
@@ -91,7 +123,7 @@ def test_every_kind_of_term_is_written() -> None:
         number(-7) < X - Y,
         TRUE,
     ]
-    text = script("terms", [Questions(tuple(terms), VALUES)])
+    text = script("terms", [Questions(trace=tuple(terms), values=VALUES)])
     assert "(- 7)" in text
     assert list(smt.decide(text)) == []
     assert answers_of_z3(text) == ["sat", "unsat"]
@@ -99,7 +131,7 @@ def test_every_kind_of_term_is_written() -> None:
 
 def test_what_occurs_twice_is_written_once() -> None:
     shared = conjunction([X < Y, F(X) < F(Y)])
-    text = script("shared", [Questions((choice(truth_named("p"), shared, negation(shared)),), VALUES)])
+    text = script("shared", [Questions(trace=(choice(truth_named("p"), shared, negation(shared)),), values=VALUES)])
     assert text.count("(and") == 1
     assert text.count("define-fun") == 1
 

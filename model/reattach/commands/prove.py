@@ -20,7 +20,7 @@ from reattach.io.files import OutputError, check_writable, write_atomically
 if TYPE_CHECKING:
     from reattach_proofs.proof import Proof, Refuted
 
-NEEDED = {"z3": "z3-solver", "cvc5": "cvc5", "coverage": "coverage"}
+NEEDED = {"z3": "z3-solver", "cvc5": "cvc5"}
 """Modules of the extra ``proofs``, and the packages they come in."""
 
 EXIT_PROVED, EXIT_FAILED, EXIT_NO_VERDICT = 0, 1, 3
