@@ -8,7 +8,7 @@ text: what came from the other side can neither move a cursor nor colour a termi
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from reattach.io.plain import plain, plain_json, shorten
 from reattach.oracle.observation import (
@@ -34,6 +34,7 @@ _LINE = 78
 """Characters of text in a line, after its time and its connection."""
 _WHOLE_ID = 24
 """Event ids up to this length are shown whole."""
+_CURSOR = "Last-Event-ID"
 _RUN = 6
 """More events than this in a row on one connection are shown by their first and last two."""
 
@@ -51,36 +52,51 @@ class Step:
     text: str
     wrong: bool = False
     """Whether this is the first wrong thing."""
+    id: str = ""
+    """The event id or cursor in the text, as it stands there; empty if there is none."""
 
     def __str__(self) -> str:
         return f"{self.at:>6} ms  {self.connection:<2}{self.direction} {self.text}"
 
 
-def steps_of(evidence: Sequence[Observation]) -> tuple[Step, ...]:
-    """The lines of an exchange. The last observation is the first wrong thing; its first line is marked so."""
+@frozen
+class Passage:
+    """Observations that are shown together: one, or a run of events of which most are left out."""
+
+    observations: tuple[Observation, ...]
+    steps: tuple[Step, ...]
+
+
+def passages_of(evidence: Sequence[Observation]) -> tuple[Passage, ...]:
+    """An exchange in lines. The last observation is the first wrong thing; its first line is marked so."""
     if not evidence:
         return ()
     writer = _Writer(
         start=evidence[0].at,
-        letters=_letters(evidence),
+        letters=connection_letters(evidence),
         ids=_short_ids(evidence),
         known=_known_headers(evidence),
     )
-    steps: list[Step] = []
+    passages: list[Passage] = []
     position = 0
     while position < len(evidence):
         run = _run_length(evidence, position)
         if run > _RUN:
-            steps += [*writer.steps(evidence[position]), *writer.steps(evidence[position + 1])]
-            steps.append(writer.left_out(evidence[position + 2], run - 4))
+            passages += [writer.passage(evidence[position]), writer.passage(evidence[position + 1])]
+            left_out = tuple(evidence[position + 2 : position + run - 2])
+            passages.append(Passage(left_out, (writer.left_out(left_out[0], len(left_out)),)))
             position += run - 2
         else:
-            lines = writer.steps(evidence[position])
-            if position == len(evidence) - 1:
-                lines = [_mark(lines[0]), *lines[1:]]
-            steps += lines
+            passages.append(writer.passage(evidence[position]))
             position += 1
-    return tuple(steps)
+    last = passages[-1]
+    passages[-1] = evolve(last, steps=(evolve(last.steps[0], wrong=True), *last.steps[1:]))
+    return tuple(passages)
+
+
+def steps_of(evidence: Sequence[Observation]) -> tuple[Step, ...]:
+    """The lines of an exchange, without what they are of."""
+    return tuple(step for passage in passages_of(evidence) for step in passage.steps)
 
 
 def exchange_lines(finding: Finding) -> list[str]:
@@ -153,16 +169,26 @@ class _Writer:
     known: frozenset[int]
     """By identity, requests whose revision and responses whose session id a reader knows already."""
 
-    def steps(self, observation: Observation) -> list[Step]:
+    def passage(self, observation: Observation) -> Passage:
         direction, lines = self._lines(observation)
-        return [self._step(observation, direction, line) for line in lines]
+        return Passage((observation,), tuple(self._step(observation, direction, line) for line in lines))
 
     def left_out(self, observation: Observation, count: int) -> Step:
         return self._step(observation, "<", f"  ... {count} more events")
 
     def _step(self, observation: Observation, direction: str, text: str) -> Step:
         letter = self.letters.get(observation.connection, "")
-        return Step(observation.at - self.start, letter, direction, shorten(text, _LINE))
+        shown = shorten(text, _LINE)
+        return Step(observation.at - self.start, letter, direction, shown, id=self._id_in(observation, shown))
+
+    def _id_in(self, observation: Observation, text: str) -> str:
+        names: tuple[str | None, ...] = ()
+        if isinstance(observation, Frame):
+            names = (observation.id,)
+        elif isinstance(observation, Request) and text.startswith(f"  {_CURSOR}:"):
+            names = observation.cursors
+        shown = (plain(self.ids.get(name, name)) for name in names if name)
+        return next((name for name in shown if name in text), "")
 
     def _lines(self, observation: Observation) -> tuple[str, list[str]]:
         match observation:
@@ -208,7 +234,7 @@ class _Writer:
             )
             if value is not None
         ]
-        cursors = [_header("Last-Event-ID", self.ids.get(cursor, cursor)) for cursor in request.cursors]
+        cursors = [_header(_CURSOR, self.ids.get(cursor, cursor)) for cursor in request.cursors]
         return [f"{plain(request.method)} {_call(request)}".rstrip() + principal, *headers, *cursors]
 
     def _frame(self, frame: Frame) -> str:
@@ -247,10 +273,6 @@ def _closed(closed: Closed) -> str:
     return f"ended by {who}" if closed.clean else f"broken off by {who}"
 
 
-def _mark(step: Step) -> Step:
-    return Step(step.at, step.connection, step.direction, step.text, wrong=True)
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
@@ -267,7 +289,7 @@ def _run_length(evidence: Sequence[Observation], position: int) -> int:
     return end - position
 
 
-def _letters(evidence: Iterable[Observation]) -> dict[int, str]:
+def connection_letters(evidence: Iterable[Observation]) -> dict[int, str]:
     """A, B, ... Z, AA, AB, ... by connection, in order of appearance."""
     letters: dict[int, str] = {}
     for observation in evidence:
