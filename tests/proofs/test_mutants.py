@@ -5,8 +5,10 @@
 
 import pytest
 
+from reattach.mutation.machine import Mistake
+from reattach.mutation.swap import DoesNotFitError
 from reattach_proofs import mutation, refutation, sources
-from reattach_proofs.mutants import MUTANTS, DoesNotFitError, Mutant, mutant_named
+from reattach_proofs.mutants import MUTANTS, Mutant, mutant_named
 from reattach_proofs.promises import NO_DUPLICATE
 
 SAMPLE = (
@@ -33,7 +35,7 @@ def test_every_mutant_fits_the_machine() -> None:
 
 
 def test_a_mutant_that_does_not_fit_is_refused() -> None:
-    stray = Mutant("stray", "decision.decide_cursor", "no such text", "", NO_DUPLICATE, "nothing")
+    stray = Mutant(Mistake("stray", "decision.decide_cursor", "no such text", "", "nothing"), NO_DUPLICATE)
     with pytest.raises(DoesNotFitError):
         stray.code()
 
