@@ -26,7 +26,7 @@ class Mistake:
     wrong: str
     """What is wrong, in a sentence."""
     seen: str = ""
-    """Where it was found in the wild: the software, and its number in research/bugs.md (B) or research/servers.md (S)."""
+    """Where it was seen in the wild: the software, and its number in research/bugs.md (B) or research/servers.md (S)."""
 
     def code(self) -> CodeType:
         """The function's code with the fault. Raises DoesNotFitError."""
