@@ -19,6 +19,7 @@ from reattach.commands.probe import probe
 from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
 from reattach.commands.serve import serve
+from reattach.io.baseline import BaselineError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
 from reattach.io.policy_file import PolicyError
@@ -43,6 +44,7 @@ for _command in (demo, probe, prove, replay, serve, explain):
 
 BAD_INPUT: tuple[type[Exception], ...] = (
     BadCommandError,
+    BaselineError,
     DemoError,
     OptionsError,
     OutputError,

@@ -145,6 +145,22 @@ def test_a_faulty_server_is_found_out_and_the_finding_is_replayed(tmp_path: Path
     assert (code, "no verdict: " in out) == (3, True)
 
 
+def test_a_finding_that_is_expected_fails_nothing_until_it_is_gone(tmp_path: Path) -> None:
+    entry = '[[expected]]\nclause = "SES-5"\nfault = "cross-session-leak"\nreason = "one store for all, see issue 17"\n'
+    (tmp_path / "baseline.toml").write_text(entry)
+    arguments = ("--only", "SES-5", "--budget", "5", "--baseline", "baseline.toml")
+    code, document = report_of(tmp_path, "leak", *arguments)
+    assert (code, document["verdict"]) == (0, "conforms")
+    assert {finding["expected"] for finding in document["findings"]} == {"one store for all, see issue 17"}
+    assert "--baseline baseline.toml" in document["run"]["command"]
+    code, document = report_of(tmp_path, "", *arguments)
+    assert (code, document["findings"]) == (1, [])
+    assert [each["fault"] for each in document["stale"]] == ["cross-session-leak"]
+    # An entry about what the run does not look at is not its business.
+    code, document = report_of(tmp_path, "", "--only", "SES-3", "--budget", "5", "--baseline", "baseline.toml")
+    assert (code, document["stale"]) == (0, [])
+
+
 def test_reports_are_written_to_a_file(tmp_path: Path) -> None:
     arguments = ("--only", "SES-5", "--budget", "5", "--replays", "here", "--output", "report")
     for wanted in ("text", "junit", "json"):

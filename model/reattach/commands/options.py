@@ -28,6 +28,15 @@ SecondPrincipal = Annotated[
 CaFile = Annotated[
     Path | None, typer.Option("--ca", metavar="FILE", help="A private certificate authority (PEM).", show_default=False)
 ]
+BaselineFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Findings that are expected, with reasons (TOML): they do not fail the run, and stale ones do.",
+        show_default=False,
+    ),
+]
 Also = Annotated[str | None, typer.Option("--also", metavar="URL", help="Another URL of the same deployment.")]
 Restart = Annotated[bool, typer.Option("--restart", help="The server that --command starts may be restarted.")]
 Seed = Annotated[

@@ -10,6 +10,7 @@ import typer
 from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
 from reattach.commands.running import Probed, run_probe
+from reattach.io.baseline import read_baseline
 from reattach.io.files import OutputError, check_writable, write_atomically
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
@@ -56,6 +57,7 @@ def probe(
         Path | None, typer.Option(metavar="FILE", help="Write the report to a file.", show_default=False)
     ] = None,
     fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
+    baseline: shared.BaselineFile = None,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything observed to a file.", show_default=False)
     ] = None,
@@ -71,6 +73,7 @@ def probe(
     clauses = tuple(registry.find(each).id for each in only or [])
     headers = shared.read_headers("--header", header)
     second = shared.read_headers("--second-principal", second_principal)
+    expected = () if baseline is None else read_baseline(baseline, registry)
     options = ProbeOptions(
         url=url,
         command=command,
@@ -110,8 +113,11 @@ def probe(
         budget=None if budget is None else f"{budget:g}",
         only=clauses,
         fail_on=fail_on.value if fail_on is not FailOn.MUST else None,
+        baseline=None if baseline is None else str(baseline),
     )
-    probed = run_probe(options, command=repeat, fail_on=fail_on, only=clauses, keep=record is not None)
+    probed = run_probe(
+        options, command=repeat, fail_on=fail_on, baseline=expected, only=clauses, keep=record is not None
+    )
     credentials = shared.values_of(headers, second)
     if record is not None:
         write_record(record, probed.entries, probed.run, credentials)

@@ -13,6 +13,7 @@ from attrs import evolve, field, frozen
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from reattach.io.baseline import Baseline
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
 from reattach.live.experiments import Parameters
@@ -50,6 +51,7 @@ def run_probe(
     *,
     command: str = "",
     fail_on: FailOn = FailOn.MUST,
+    baseline: Baseline = (),
     only: Collection[str] = (),
     label: str = "probing",
     keep: bool = False,
@@ -71,6 +73,7 @@ def run_probe(
         declaration=options.declaration,
         command=command,
         fail_on=fail_on,
+        baseline=tuple(entry for entry in baseline if not only or entry.clause in only),
     )
     try:
         with _progress(f"{label}, seed {options.seed}") as on_progress:

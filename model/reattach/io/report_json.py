@@ -3,8 +3,9 @@
 import json
 
 import reattach
+from reattach.io.baseline import Expected, expectation_of
 from reattach.io.exchange import exchange_lines
-from reattach.io.run import EXIT_CODES, Presented, verdict_of
+from reattach.io.run import EXIT_CODES, Presented, stale, verdict_of
 from reattach.io.trace import observation_to_json
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import ClauseResult
@@ -47,8 +48,12 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
                 "steps": exchange_lines(finding),
                 "evidence": [observation_to_json(observation) for observation in finding.evidence],
                 "replay": replay,
+                "expected": _reason(expectation_of(finding, run.baseline)),
             }
             for finding, replay in zip(report.findings, presented.replays, strict=True)
+        ],
+        "stale": [
+            {"clause": entry.clause, "fault": entry.fault, "reason": entry.reason} for entry in stale(report, run)
         ],
     }
 
@@ -56,6 +61,10 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
 def render_json(presented: Presented) -> str:
     """The report as text: indented, ASCII."""
     return json.dumps(report_to_json(presented), indent=2) + "\n"
+
+
+def _reason(expected: Expected | None) -> str | None:
+    return None if expected is None else expected.reason
 
 
 def _clause(result: ClauseResult) -> dict[str, Json]:

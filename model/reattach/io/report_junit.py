@@ -1,8 +1,8 @@
 """The report for continuous integration: JUnit XML, a suite per topic and a case per clause.
 
-A clause that was not observed is *skipped*, with its reason; one whose findings do not count at the ``--fail-on`` level
-passes, and its findings are in its output. A run without a verdict adds a case that is an *error*, so that it can never
-look like a pass.
+A clause that was not observed is *skipped*, with its reason; one whose findings do not count at the ``--fail-on``
+level, or are expected by the baseline, passes, and its findings are in its output. A stale entry of the baseline adds a
+case that *fails*; a run without a verdict adds one that is an *error*, so that it can never look like a pass.
 """
 
 import re
@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from reattach.clauses import Registry
+from reattach.io.baseline import expectation_of
 from reattach.io.exchange import exchange_lines
 from reattach.io.plain import plain_lines
-from reattach.io.run import Presented, Run, Verdict, counts, verdict_of
+from reattach.io.run import Presented, Run, Verdict, fails, stale, verdict_of
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome
 
 # What XML 1.0 cannot hold even as a reference. `plain_lines` has escaped the rest of what does not print.
@@ -34,6 +35,14 @@ def render_junit(presented: Presented, registry: Registry) -> str:
             if finding.clause == result.clause
         ]
         _case(suites[topic], result, findings, run, registry)
+    refuted = stale(report, run)
+    if refuted:
+        suite = ElementTree.SubElement(root, "testsuite", name="baseline")
+        for entry in refuted:
+            name = f"{entry.clause} {entry.fault}"
+            case = ElementTree.SubElement(suite, "testcase", classname="reattach.baseline", name=name)
+            message = f"stale: expected ({entry.reason}) and not found"
+            ElementTree.SubElement(case, "failure", type="stale", message=_text(message))
     if verdict_of(report, run) is Verdict.NO_VERDICT:
         suite = ElementTree.SubElement(root, "testsuite", name="run")
         case = ElementTree.SubElement(suite, "testcase", classname="reattach.run", name="verdict")
@@ -57,24 +66,27 @@ def _case(
     title = f"{result.clause} {clause.title}" if clause else result.clause
     classname = f"reattach.{suite.get('name')}"
     case = ElementTree.SubElement(suite, "testcase", classname=classname, name=_text(title), time="0")
-    failing = [item for item in findings if counts(item[0].kind, run.fail_on)]
+    failing = [item for item in findings if fails(item[0], run)]
     if failing:
         faults = ", ".join(dict.fromkeys(finding.fault.value for finding, _ in failing))
         message = f"{faults}: {failing[0][0].summary}"
         failure = ElementTree.SubElement(case, "failure", type=failing[0][0].kind.value, message=_text(message))
         statement = [f"{result.level.value}: {clause.statement}"] if clause else []
-        failure.text = _text("\n\n".join(statement + [_finding(*item) for item in failing]))
+        failure.text = _text("\n\n".join(statement + [_finding(*item, run) for item in failing]))
     elif result.outcome is Outcome.VIOLATED and not findings:
         ElementTree.SubElement(case, "failure", type="violated", message=_text(result.note or "violated"))
     elif result.outcome is Outcome.NOT_OBSERVED:
         ElementTree.SubElement(case, "skipped", message=_text(result.note or "not observed"))
-    other = [_finding(*item) for item in findings if item not in failing]
+    other = [_finding(*item, run) for item in findings if item not in failing]
     if other:
         ElementTree.SubElement(case, "system-out").text = _text("\n\n".join(other))
 
 
-def _finding(finding: Finding, replay: str | None) -> str:
+def _finding(finding: Finding, replay: str | None, run: Run) -> str:
     lines = [f"{finding.fault.value} ({finding.kind.value}): {finding.summary}", *exchange_lines(finding)]
+    expected = expectation_of(finding, run.baseline)
+    if expected is not None:
+        lines.insert(1, f"expected: {expected.reason}")
     if replay:
         lines.append(f"reattach replay {replay}")
     return "\n".join(lines)

@@ -9,9 +9,10 @@ from rich.table import Table
 from rich.text import Text
 
 from reattach.clauses import Registry
+from reattach.io.baseline import Baseline, expectation_of
 from reattach.io.exchange import Step, steps_of
 from reattach.io.plain import plain
-from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, verdict_of
+from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, stale, verdict_of
 from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome
 
 WIDTH = 100
@@ -53,12 +54,14 @@ def text_report(presented: Presented, registry: Registry) -> RenderableType:
         parts += [*(Text(f"note: {plain(note)}", style="dim") for note in presented.report.notes), ""]
     findings = zip(presented.report.findings, presented.replays, strict=True)
     for number, (finding, replay) in enumerate(findings, start=1):
-        parts += [finding_text(number, finding, replay, registry), ""]
+        parts += [finding_text(number, finding, replay, registry, presented.run.baseline), ""]
     parts.append(_summary(presented))
     return Group(*parts)
 
 
-def finding_text(number: int, finding: Finding, replay: str | None, registry: Registry) -> RenderableType:
+def finding_text(
+    number: int, finding: Finding, replay: str | None, registry: Registry, baseline: Baseline = ()
+) -> RenderableType:
     """One finding: what it is, the clause's words, and the exchange that shows it."""
     clause = registry.get(finding.clause)
     head = Text.assemble(
@@ -68,6 +71,8 @@ def finding_text(number: int, finding: Finding, replay: str | None, registry: Re
         "" if finding.times == 1 else f"  seen {finding.times} times",
     )
     body: list[RenderableType] = [Text(plain(finding.summary))]
+    expected = expectation_of(finding, baseline)
+    body += [Text(f"expected: {plain(expected.reason)}", style="bold")] if expected is not None else []
     if clause is not None:
         body.append(Text(f"{clause.id}: {clause.statement}", style="italic"))
     steps = steps_of(finding.evidence)
@@ -163,6 +168,10 @@ def _summary(presented: Presented) -> RenderableType:
         Text(f"clauses: {clauses}"),
     ]
     lines += [Text(f"findings: {', '.join(found)}; --fail-on {run.fail_on.value}")] if found else []
+    lines += [
+        Text(f"stale in the baseline: {plain(str(entry))}: its finding did not come", style="bold red")
+        for entry in stale(report, run)
+    ]
     lines += [Text(f"stopped early: {plain(run.stopped)}", style="bold yellow")] if run.stopped else []
     lines += [Text(f"to repeat: {plain(run.command)}", style="dim", overflow="fold")] if run.command else []
     return Group(*lines)

@@ -8,8 +8,9 @@ from enum import Enum
 
 from attrs import frozen
 
+from reattach.io.baseline import Baseline, expectation_of, stale_entries
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
-from reattach.oracle.verdict import ClauseResult, Kind, Level, Outcome, Report
+from reattach.oracle.verdict import ClauseResult, Finding, Kind, Level, Outcome, Report
 
 
 class Verdict(Enum):
@@ -63,6 +64,8 @@ class Run:
     stopped: str = ""
     """Why the run ended before its end; empty if it did not."""
     fail_on: FailOn = FailOn.MUST
+    baseline: Baseline = ()
+    """The findings that are expected; those of the clauses that the run is about."""
 
 
 @frozen(kw_only=True)
@@ -77,16 +80,26 @@ class Presented:
 
 def verdict_of(report: Report, run: Run) -> Verdict:
     """The verdict on a run at its ``fail_on`` level."""
-    levels = [_FAILS_FROM[finding.kind] for finding in report.findings] + _unexplained(report)
-    if any(_reaches(level, run.fail_on) for level in levels):
+    unexplained = any(_reaches(level, run.fail_on) for level in _unexplained(report))
+    if unexplained or any(fails(finding, run) for finding in report.findings) or stale(report, run):
         return Verdict.VIOLATES
     observed = any(result.outcome is not Outcome.NOT_OBSERVED for result in report.clauses)
     return Verdict.CONFORMS if observed and not run.stopped else Verdict.NO_VERDICT
 
 
 def counts(kind: Kind, fail_on: FailOn) -> bool:
-    """Whether a finding of this kind makes a run fail at this level."""
+    """Whether a finding of this kind makes a run fail at this level, if nobody expects it."""
     return _reaches(_FAILS_FROM[kind], fail_on)
+
+
+def fails(finding: Finding, run: Run) -> bool:
+    """Whether a finding makes its run fail: it counts, and the baseline does not expect it."""
+    return counts(finding.kind, run.fail_on) and expectation_of(finding, run.baseline) is None
+
+
+def stale(report: Report, run: Run) -> Baseline:
+    """The entries of the run's baseline that it has refuted. A run that did not come to its end refutes none."""
+    return () if run.stopped else stale_entries(report, run.baseline)
 
 
 def results_by_outcome(report: Report) -> dict[Outcome, list[ClauseResult]]:

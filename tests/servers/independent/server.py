@@ -155,7 +155,7 @@ class Server:
             return JSONResponse(_result(rpc_id, {}))
         if method != "tools/call":
             return JSONResponse(_failure(rpc_id, -32601, f"no method {method}"))
-        work = {"reattach_emit": self.emit, "reattach_push": self.push}.get(params.get("name"))
+        work = {"reattach_emit": self.emit, "reattach_push": self.push}.get(params.get("name", ""))
         if work is None:
             return JSONResponse(_failure(rpc_id, -32602, "no such tool"))
         stream = found.open()
