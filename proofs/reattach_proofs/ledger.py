@@ -16,9 +16,9 @@ from rich.text import Text
 
 import reattach
 from reattach.clauses import Check, Clause, Registry
+from reattach.lines import left_over
 from reattach_proofs import smt, solver
 from reattach_proofs.exemptions import EXEMPT, Exemption
-from reattach_proofs.lines import left_over
 from reattach_proofs.promises import Theorem
 from reattach_proofs.proof import Proof, TheoremResult
 from reattach_proofs.prover import Engine, Failure, Verdict

@@ -32,8 +32,9 @@ from attrs import frozen
 from rich.console import Console
 from rich.progress import Progress
 
-from reattach_proofs import invariant, lines, obligations, shapes, swap
-from reattach_proofs.lines import Line
+from reattach import lines
+from reattach.lines import Line
+from reattach_proofs import invariant, obligations, shapes, swap
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.refutation import first_failure
 

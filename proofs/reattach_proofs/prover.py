@@ -22,9 +22,9 @@ from pathlib import Path as Directory
 
 from attrs import define, evolve, field, frozen
 
+from reattach.lines import Line, recorded
 from reattach_proofs import fidelity, smt
 from reattach_proofs.executor import DeadEnd, Nondeterministic, Path, is_tree, missing, missing_after, paths
-from reattach_proofs.lines import Line, recorded
 from reattach_proofs.obligations import Obligation, Outcome, Stated
 from reattach_proofs.solver import Model, Solver, Unknown
 from reattach_proofs.symbolic import Untrue

@@ -9,9 +9,10 @@ from attrs import evolve
 from tests.proofs import toys
 from tests.proofs.test_prover import BOTH, source
 
+from reattach import lines
 from reattach.clauses import load_registry
 from reattach.io.report_text import to_text
-from reattach_proofs import ledger, lines, sources
+from reattach_proofs import ledger, sources
 from reattach_proofs.exemptions import EXEMPT
 from reattach_proofs.ledger import (
     KERNEL,

@@ -1,7 +1,7 @@
-"""Which lines of the machine a proof has executed.
+"""Which lines of the machine were executed: by a proof, or by the histories of a campaign.
 
-A rule that no path of any obligation reaches is not proved, whatever the table says. So the prover can record each line
-of the machine that it executes on a path, and what is left over is listed, each with a reason or as a gap.
+A rule that no path of any obligation reaches is not proved, whatever the table says; one that no history reaches was
+not tried on any server. So each records the lines of the machine that it executes, and what is left over is listed.
 """
 
 import dis
