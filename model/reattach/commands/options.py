@@ -49,8 +49,8 @@ Budget = Annotated[
         metavar="SECONDS",
         min=1,
         show_default=False,
-        help="Begin no experiment after this time. If not given, each is run once, and the racy ones again for"
-        f" {DEFAULT_BUDGET_MS // 1000} s.",
+        help="Begin no experiment after this time; once each was run, go on with generated histories until then. If not"
+        f" given, each is run once, and the racy ones again for {DEFAULT_BUDGET_MS // 1000} s.",
     ),
 ]
 

@@ -49,6 +49,15 @@ def probe(
     also: shared.Also = None,
     restart: shared.Restart = False,
     budget: shared.Budget = None,
+    plateau: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            min=1,
+            show_default=False,
+            help="With --budget: end when for so long the campaign reached nothing new.",
+        ),
+    ] = None,
     only: Annotated[
         list[str] | None, typer.Option(metavar="CLAUSE", help="Judge only this clause; repeatable.")
     ] = None,
@@ -89,6 +98,7 @@ def probe(
         also=also,
         restart=restart,
         budget_ms=shared.milliseconds(budget),
+        plateau_ms=shared.milliseconds(plateau),
         only=clauses,
     )
     for file in filter(None, (output, record)):
@@ -111,6 +121,7 @@ def probe(
         also=also,
         restart=restart,
         budget=None if budget is None else f"{budget:g}",
+        plateau=None if plateau is None else f"{plateau:g}",
         only=clauses,
         fail_on=fail_on.value if fail_on is not FailOn.MUST else None,
         baseline=None if baseline is None else str(baseline),

@@ -171,6 +171,14 @@ def _selected(result: ProbeResult, only: frozenset[str]) -> tuple[Report, tuple[
     return report, tuple(job for _, job in kept)
 
 
+def _campaign(now: ProbeProgress) -> str:
+    """How far a campaign has come; empty if there is none."""
+    reached = now.campaign
+    if reached is None:
+        return ""
+    return f"{reached.histories} histories, {reached.steps} steps, {len(reached.lines)} lines of the machine reached"
+
+
 @contextlib.contextmanager
 def _progress(label: str) -> Iterator[OnProgress]:
     """A bar on standard error, on a terminal only."""
@@ -196,7 +204,7 @@ def _progress(label: str) -> Iterator[OnProgress]:
                 total=now.budget_ms,
                 completed=min(now.elapsed_ms, now.budget_ms),
                 findings=now.findings,
-                description=", ".join(now.running)[: max(console.width - 70, 10)],
+                description=(_campaign(now) or ", ".join(now.running))[: max(console.width - 70, 10)],
             )
 
         yield show

@@ -44,6 +44,7 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
                 "fault": finding.fault.value,
                 "summary": finding.summary,
                 "times": finding.times,
+                "reproduced": None if finding.reproduced is None else list(finding.reproduced),
                 "experiment": finding.experiment,
                 "steps": exchange_lines(finding),
                 "evidence": [observation_to_json(observation) for observation in finding.evidence],

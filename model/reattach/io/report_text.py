@@ -69,6 +69,7 @@ def finding_text(
         (finding.fault.value, "bold red"),
         f"  {finding.clause} {finding.level.value}  {finding.kind.value}",
         "" if finding.times == 1 else f"  seen {finding.times} times",
+        "" if finding.reproduced is None else f"  reproduced: {reproduction(finding.reproduced)}",
     )
     body: list[RenderableType] = [Text(plain(finding.summary))]
     expected = expectation_of(finding, baseline)
@@ -79,6 +80,12 @@ def finding_text(
     body += ["", exchange_text(steps, finding.fault.value), ""] if steps else []
     body += [Text(f"reattach replay {plain(replay)}", style="dim")] if replay else []
     return Group(head, Padding(Group(*body), (0, 0, 0, 3)))
+
+
+def reproduction(reproduced: tuple[int, int]) -> str:
+    """How often a finding shows again when it is played again."""
+    shown, of = reproduced
+    return f"always ({of} of {of})" if shown == of else f"{shown} of {of}"
 
 
 def exchange_text(steps: tuple[Step, ...], fault: str) -> RenderableType:

@@ -8,9 +8,11 @@ can be shown again by itself (``replay.py``).
 
 import asyncio
 import contextlib
+import importlib.util
 import random
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field, frozen
 
@@ -26,6 +28,10 @@ from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Finding, Profile, Report
+
+if TYPE_CHECKING:
+    from reattach.live.campaign.drive import Result
+    from reattach.live.campaign.search import Reached
 
 DEFAULT_BUDGET_MS = 30_000
 ANSWER_MS = 5_000
@@ -67,10 +73,12 @@ class ProbeOptions:
     restart: bool = False
     """Whether the server, started by ``command``, may be restarted."""
     budget_ms: int | None = None
-    """After this time no experiment is begun; those that run are finished.
+    """After this time no experiment is begun; those that run are finished. Until then a campaign goes on.
 
     If None, every experiment is run once, however long that takes, and racy ones again until ``DEFAULT_BUDGET_MS``.
     """
+    plateau_ms: int | None = None
+    """End a campaign when for so long it reached nothing new; None: only the budget ends it."""
     only: tuple[str, ...] = ()
     """Run only the experiments for these clauses; all, if empty."""
     sink: Sink | None = None
@@ -117,6 +125,8 @@ class Progress:
     findings: int
     elapsed_ms: int
     budget_ms: int
+    campaign: "Reached | None" = None
+    """How far the campaign has come, once there is one."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -201,6 +211,9 @@ class Driver:
     _jobs: dict[str, Job] = field(init=False, factory=dict)
     _done: int = field(init=False, default=0)
     _running: list[str] = field(init=False, factory=list)
+    campaign: "Result | None" = field(init=False, default=None)
+    """What came of the campaign."""
+    _reached: "Reached | None" = field(init=False, default=None)
 
     async def run(self, drive: "Callable[[Situation], Awaitable[None]]") -> ProbeResult:
         """Preflight, then ``drive``, which runs experiments; the result, also if that is cut short."""
@@ -243,7 +256,9 @@ class Driver:
         try:
             await self.run_jobs(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
             round_ = 0
-            while by_cost[Cost.RACY] and (round_ == 0 or self._elapsed() < self._budget_ms):
+            while by_cost[Cost.RACY] and (round_ == 0 or not self.is_over()):
+                if round_ == 1 and self.options.budget_ms is not None and await self._campaign(situation, chosen):
+                    break
                 await self.run_jobs(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
                 round_ += 1
             await slow
@@ -251,6 +266,18 @@ class Driver:
             slow.cancel()
             await asyncio.wait({slow})
         await self.run_jobs(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
+
+    async def _campaign(self, situation: Situation, chosen: Collection[Experiment]) -> bool:
+        """Spend what is left of the budget on generated histories; False if that is not to be, or cannot be."""
+        if importlib.util.find_spec("hypothesis") is None:
+            self.notes.append("no campaign: it needs reattach[campaign]")
+            return False
+        from reattach.live.campaign.drive import HISTORY, run_campaign
+
+        if EXPERIMENTS[HISTORY] not in chosen:
+            return False
+        await run_campaign(self, situation)
+        return True
 
     def _choose(self, situation: Situation) -> list[Experiment]:
         """The experiments to run; the notes say which are not, and what they would need."""
@@ -290,6 +317,12 @@ class Driver:
         }
         return [need for need in Need if need in one.needs - met]
 
+    async def run_job(self, job: Job) -> None:
+        """Run one job now, whatever the budget."""
+        self._jobs[job.tag] = job
+        await self._run_one(job)
+        self._done += 1
+
     async def run_jobs(self, jobs: Sequence[Job], cost: Cost) -> None:
         """Run jobs, several at a time, none begun after the budget; the first that finds the server gone ends all."""
         self._jobs |= {job.tag: job for job in jobs}
@@ -299,7 +332,7 @@ class Driver:
         async def work() -> None:
             while waiting:
                 job = waiting.pop(0)
-                if self._elapsed() < self._budget_ms or (self.options.budget_ms is None and job.first):
+                if not self.is_over() or (self.options.budget_ms is None and job.first):
                     await self._run_one(job)
                 else:
                     late.append(job)
@@ -396,8 +429,17 @@ class Driver:
         self._first_id += 1_000
         return self._first_id
 
-    def _elapsed(self) -> int:
+    def elapsed(self) -> int:
+        """Milliseconds since the probe began."""
         return monotonic_ms() - self._started
+
+    def is_over(self) -> bool:
+        """Whether the budget is spent."""
+        return self.elapsed() >= self._budget_ms
+
+    def campaign_progress(self, reached: "Reached") -> None:
+        """Take note of how far a campaign has come; from any thread."""
+        self._reached = reached
 
     @property
     def _budget_ms(self) -> int:
@@ -411,23 +453,30 @@ class Driver:
                     total=len(self._jobs),
                     running=tuple(self._running),
                     findings=self.findings,
-                    elapsed_ms=self._elapsed(),
+                    elapsed_ms=self.elapsed(),
                     budget_ms=self._budget_ms,
+                    campaign=self._reached,
                 )
             )
 
     def _result(self, situation: Situation) -> ProbeResult:
         report = self.oracle.report(self.options.profile)
         notes = [*self.notes, self.pace.describe()]
+        findings = report.findings
+        if self.campaign is not None:
+            from reattach.live.campaign.drive import with_shrunk
+
+            notes += self.campaign.notes()
+            findings = tuple(with_shrunk(finding, self.campaign.shrunk) for finding in findings)
         return ProbeResult(
-            report=evolve(report, notes=(*report.notes, *dict.fromkeys(notes))),
+            report=evolve(report, findings=findings, notes=(*report.notes, *dict.fromkeys(notes))),
             seed=self.options.seed,
-            elapsed_ms=self._elapsed(),
+            elapsed_ms=self.elapsed(),
             target=self.options.command or self.endpoint.url,
             server=situation.server,
             revision=situation.revision.value,
             stimulus=situation.stimulus.name if situation.stimulus is not None else "",
             stopped=self.stopped,
             observations=self.recorder.observations,
-            jobs=tuple(self._jobs.get(finding.experiment) for finding in report.findings),
+            jobs=tuple(self._jobs.get(finding.experiment) for finding in findings),
         )

@@ -5,8 +5,9 @@ the probe consumed it, tagged with the experiment that caused it. Nothing is red
 session ids; redaction belongs to whatever writes.
 """
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from reattach.oracle.observation import Observation, Restarted
@@ -47,6 +48,7 @@ class Recorder:
         self._clock = clock
         self._start = clock()
         self._connections = 0
+        self._apart: dict[str, Judge] = {}
         self.observations = 0
         """How many observations have been recorded."""
 
@@ -63,6 +65,15 @@ class Recorder:
         """Note that the server was ended and is about to be started again."""
         self.record(Restarted(at=self.now()), "")
 
+    @contextlib.contextmanager
+    def judged_apart(self, experiment: str, judge: Judge) -> Iterator[None]:
+        """Within the context, pass the observations of one experiment to a judge of its own as well."""
+        self._apart[experiment] = judge
+        try:
+            yield
+        finally:
+            del self._apart[experiment]
+
     def record(self, observation: Observation, experiment: str) -> None:
         """Pass one observation to the sink and to the oracle."""
         self.observations += 1
@@ -71,3 +82,5 @@ class Recorder:
         for finding in self._judge.observe(observation, experiment=experiment):
             if self._on_finding is not None:
                 self._on_finding(finding)
+        if experiment in self._apart:
+            self._apart[experiment].observe(observation, experiment=experiment)

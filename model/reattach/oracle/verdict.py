@@ -98,6 +98,8 @@ class Finding:
     """The probe's experiment during which it was seen; empty for recordings."""
     times: int = 1
     """How often it was seen."""
+    reproduced: tuple[int, int] | None = None
+    """In how many of how many plays of its smallest history it showed again; None if it was not played again."""
 
 
 @frozen(kw_only=True)

@@ -7,6 +7,7 @@ from reattach.live.experiments import (  # noqa: F401  (importing registers)
     deployment,
     handover,
     isolation,
+    played,
     sessionless,
     sessions,
     slow_reader,
