@@ -1,8 +1,8 @@
 """Named mutants of the machine: one fault each, and the theorem that must refute it.
 
-A proof that could not fail proves nothing. Each mutant here is a mistake in the shipped machine (``mutation.machine``) with
-the theorem that, as is said here in advance, does not survive it. That it fails is checked by the prover; a shortest
-trace from the initial state that breaks it is found by the explorer (``refutation``).
+A proof that could not fail proves nothing. Each mutant here is a mistake in the shipped machine (``mutation.machine``)
+with the theorem that, as is said here in advance, does not survive it. That it fails is checked by the prover; a
+shortest trace from the initial state that breaks it is found by the explorer (``refutation``).
 
 The promises and the invariant are not touched by a mutant. Some functions of ``session`` are called by both the machine
 and a promise; the promises therefore say in their own words what a budget or a limit means.

@@ -26,11 +26,11 @@ class Mistake:
     wrong: str
     """What is wrong, in a sentence."""
     seen: str = ""
-    """Where it was seen in the wild: the software, and its number in research/bugs.md (B) or research/servers.md (S)."""
+    """Where it was seen in the wild: the software, and its number in research/bugs.md (B) or servers.md (S)."""
 
     def code(self) -> CodeType:
         """The function's code with the fault. Raises DoesNotFitError."""
-        return swap.edited(swap.function_at(f"{MACHINE}.{self.function}"), self.old, self.new)
+        return swap.edited(swap.function_at(f"{MACHINE}.{self.function}"), (self.old, self.new))
 
 
 _DECISION: tuple[Mistake, ...] = (

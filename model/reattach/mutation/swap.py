@@ -46,12 +46,14 @@ def compiled(function: FunctionType, tree: ast.Module) -> CodeType:
     return code.replace(co_qualname=original.co_qualname)
 
 
-def edited(function: FunctionType, old: str, new: str) -> CodeType:
-    """The code of a function with one piece of its source replaced. Raises DoesNotFitError."""
+def edited(function: FunctionType, *changes: tuple[str, str]) -> CodeType:
+    """The code of a function with pieces of its source replaced, one after the other. Raises DoesNotFitError."""
     source = source_of(function)
-    if source.count(old) != 1:
-        raise DoesNotFitError(f"{old!r} occurs {source.count(old)} times in {function.__qualname__}")
-    return compiled(function, ast.parse(source.replace(old, new)))
+    for old, new in changes:
+        if source.count(old) != 1:
+            raise DoesNotFitError(f"{old!r} occurs {source.count(old)} times in {function.__qualname__}")
+        source = source.replace(old, new)
+    return compiled(function, ast.parse(source))
 
 
 @contextmanager
