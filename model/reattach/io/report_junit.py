@@ -6,15 +6,14 @@ case that *fails*; a run without a verdict adds one that is an *error*, so that 
 """
 
 import re
-from collections.abc import Sequence
 from xml.etree import ElementTree
 
 from reattach.clauses import Registry
 from reattach.io.baseline import expectation_of
 from reattach.io.exchange import exchange_lines
 from reattach.io.plain import plain_lines
-from reattach.io.run import Presented, Run, Verdict, fails, stale, verdict_of
-from reattach.oracle.verdict import ClauseResult, Finding, Outcome
+from reattach.io.run import Case, Presented, Run, Verdict, case_of, stale, verdict_of
+from reattach.oracle.verdict import Finding
 
 # What XML 1.0 cannot hold even as a reference. `plain_lines` has escaped the rest of what does not print.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -29,12 +28,7 @@ def render_junit(presented: Presented, registry: Registry) -> str:
         topic = result.clause.partition("-")[0]
         if topic not in suites:
             suites[topic] = ElementTree.SubElement(root, "testsuite", name=topic)
-        findings = [
-            (finding, replay)
-            for finding, replay in zip(report.findings, presented.replays, strict=True)
-            if finding.clause == result.clause
-        ]
-        _case(suites[topic], result, findings, run, registry)
+        _case(suites[topic], case_of(result, presented), run, registry)
     refuted = stale(report, run)
     if refuted:
         suite = ElementTree.SubElement(root, "testsuite", name="baseline")
@@ -55,31 +49,27 @@ def render_junit(presented: Presented, registry: Registry) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
 
-def _case(
-    suite: ElementTree.Element,
-    result: ClauseResult,
-    findings: Sequence[tuple[Finding, str | None]],
-    run: Run,
-    registry: Registry,
-) -> None:
+def _case(suite: ElementTree.Element, case: Case, run: Run, registry: Registry) -> None:
+    result = case.result
     clause = registry.get(result.clause)
     title = f"{result.clause} {clause.title}" if clause else result.clause
     classname = f"reattach.{suite.get('name')}"
-    case = ElementTree.SubElement(suite, "testcase", classname=classname, name=_text(title), time="0")
-    failing = [item for item in findings if fails(item[0], run)]
-    if failing:
-        faults = ", ".join(dict.fromkeys(finding.fault.value for finding, _ in failing))
-        message = f"{faults}: {failing[0][0].summary}"
-        failure = ElementTree.SubElement(case, "failure", type=failing[0][0].kind.value, message=_text(message))
+    element = ElementTree.SubElement(suite, "testcase", classname=classname, name=_text(title), time="0")
+    if case.failing:
+        faults = ", ".join(dict.fromkeys(finding.fault.value for finding, _ in case.failing))
+        first = case.failing[0][0]
+        message = f"{faults}: {first.summary}"
+        failure = ElementTree.SubElement(element, "failure", type=first.kind.value, message=_text(message))
         statement = [f"{result.level.value}: {clause.statement}"] if clause else []
-        failure.text = _text("\n\n".join(statement + [_finding(*item, run) for item in failing]))
-    elif result.outcome is Outcome.VIOLATED and not findings:
-        ElementTree.SubElement(case, "failure", type="violated", message=_text(result.note or "violated"))
-    elif result.outcome is Outcome.NOT_OBSERVED:
-        ElementTree.SubElement(case, "skipped", message=_text(result.note or "not observed"))
-    other = [_finding(*item, run) for item in findings if item not in failing]
-    if other:
-        ElementTree.SubElement(case, "system-out").text = _text("\n\n".join(other))
+        failure.text = _text("\n\n".join(statement + [_finding(*item, run) for item in case.failing]))
+    elif case.failed:
+        ElementTree.SubElement(element, "failure", type="violated", message=_text(result.note or "violated"))
+    elif case.skipped:
+        ElementTree.SubElement(element, "skipped", message=_text(result.note or "not observed"))
+    if case.other:
+        ElementTree.SubElement(element, "system-out").text = _text(
+            "\n\n".join(_finding(*item, run) for item in case.other)
+        )
 
 
 def _finding(finding: Finding, replay: str | None, run: Run) -> str:

@@ -97,6 +97,36 @@ def fails(finding: Finding, run: Run) -> bool:
     return counts(finding.kind, run.fail_on) and expectation_of(finding, run.baseline) is None
 
 
+@frozen(kw_only=True)
+class Case:
+    """What a clause is to a test suite: a test that passes, fails or is skipped."""
+
+    result: ClauseResult
+    failing: tuple[tuple[Finding, str | None], ...]
+    """The findings about it that make the run fail, each with the file that replays it."""
+    other: tuple[tuple[Finding, str | None], ...]
+    """Those that do not: they do not count at the ``fail_on`` level, or are expected."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether it fails: also if it is violated and the finding got lost, which must not become a pass."""
+        lost = self.result.outcome is Outcome.VIOLATED and not self.failing and not self.other
+        return bool(self.failing) or lost
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it was not observed; the result's note says why."""
+        return self.result.outcome is Outcome.NOT_OBSERVED and not self.failed
+
+
+def case_of(result: ClauseResult, presented: Presented) -> Case:
+    """One clause of a report as a test."""
+    shown = zip(presented.report.findings, presented.replays, strict=True)
+    about = [pair for pair in shown if pair[0].clause == result.clause]
+    failing = tuple(pair for pair in about if fails(pair[0], presented.run))
+    return Case(result=result, failing=failing, other=tuple(pair for pair in about if pair not in failing))
+
+
 def stale(report: Report, run: Run) -> Baseline:
     """The entries of the run's baseline that it has refuted. A run that did not come to its end refutes none."""
     return () if run.stopped else stale_entries(report, run.baseline)
