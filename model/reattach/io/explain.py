@@ -4,6 +4,7 @@ Everything shown comes from the registry. Text of the registry is never parsed a
 """
 
 import re
+from enum import Enum
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -40,6 +41,19 @@ _ABOUT = {
 }
 
 _LEGEND = "> the client sends   < the server answers   a b: connections   # what happens   ! instead, and wrong"
+
+
+class Speaker(Enum):
+    """What a line of a clause's example is."""
+
+    CLIENT = "client"
+    SERVER = "server"
+    HAPPENS = "happens"
+    WRONG = "wrong"
+    """What happens instead where the clause is broken."""
+
+
+_STYLES = {Speaker.CLIENT: "green", Speaker.SERVER: "cyan", Speaker.HAPPENS: "dim", Speaker.WRONG: "red"}
 
 _LINE = re.compile(r"(?P<wrong>! )?(?P<who>[a-z]?[<>] |# )?(?P<rest>.*)")
 
@@ -136,15 +150,16 @@ def _exchange(example: str) -> Text:
     for number, line in enumerate(example.rstrip("\n").split("\n")):
         if number:
             text.append("\n")
-        text.append(line, style=_style(line))
+        text.append(line, style=_STYLES[speaker_of(line)])
     return text
 
 
-def _style(line: str) -> str:
+def speaker_of(line: str) -> Speaker:
+    """What a line of a clause's example is."""
     match = _LINE.match(line)
     if match is None or match["wrong"]:
-        return "red"
+        return Speaker.WRONG
     who = match["who"] or ""
     if who == "# ":
-        return "dim"
-    return "green" if ">" in who else "cyan"
+        return Speaker.HAPPENS
+    return Speaker.CLIENT if ">" in who else Speaker.SERVER

@@ -13,7 +13,8 @@ from reattach.io.baseline import Baseline, expectation_of
 from reattach.io.exchange import Step, steps_of
 from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, stale, verdict_of
-from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome
+from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
+from reattach.oracle.verdict import ClauseResult, Finding, Outcome
 
 WIDTH = 100
 """Columns of a report that does not go to a terminal."""
@@ -21,12 +22,6 @@ WIDTH = 100
 _STYLES = {Outcome.VIOLATED: "bold red", Outcome.HELD: "green", Outcome.NOT_OBSERVED: "yellow"}
 _VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.VIOLATES: "bold red", Verdict.NO_VERDICT: "bold yellow"}
 _STEP_STYLES = {">": "cyan", "<": "default", ".": "dim"}
-_COUNT_WORDS = {
-    Kind.VIOLATES_MUST: ("MUST violated", "MUSTs violated"),
-    Kind.BREAKS_CONTRACT: ("own contract broken", "own contracts broken"),
-    Kind.AGAINST_SHOULD: ("SHOULD not followed", "SHOULDs not followed"),
-    Kind.UNDEFINED_AREA: ("difference in an undefined area", "differences in undefined areas"),
-}
 
 
 def render_text(presented: Presented, registry: Registry) -> str:
@@ -82,12 +77,6 @@ def finding_text(
     return Group(head, Padding(Group(*body), (0, 0, 0, 3)))
 
 
-def reproduction(reproduced: tuple[int, int]) -> str:
-    """How often a finding shows again when it is played again."""
-    shown, of = reproduced
-    return f"always ({of} of {of})" if shown == of else f"{shown} of {of}"
-
-
 def exchange_text(steps: tuple[Step, ...], fault: str) -> RenderableType:
     """The lines of an exchange, with the first wrong thing marked."""
     lines: list[RenderableType] = []
@@ -124,8 +113,8 @@ def _table(outcome: Outcome, results: list[ClauseResult], presented: Presented, 
     table.add_column("seen", justify="right", no_wrap=True)
     table.add_column("fault" if outcome is Outcome.VIOLATED else "note", ratio=3)
     for result in results:
-        remark = _faults(result, presented) if outcome is Outcome.VIOLATED else result.note
-        cells = [result.clause, result.level.value, _title(result, registry), str(result.observations), remark]
+        remark = remark_of(result, presented.report)
+        cells = [result.clause, result.level.value, title_of(result.clause, registry), str(result.observations), remark]
         table.add_row(*(Text(plain(cell)) for cell in cells))
     return Group(_heading(outcome, len(results)), table)
 
@@ -137,7 +126,7 @@ def _not_observed(results: list[ClauseResult], registry: Registry) -> Renderable
         reasons.setdefault(result.note, []).append(result)
     parts: list[RenderableType] = [_heading(Outcome.NOT_OBSERVED, len(results))]
     for reason, group in reasons.items():
-        names = "; ".join(f"{result.clause} {_title(result, registry)}".rstrip() for result in group)
+        names = "; ".join(f"{result.clause} {title_of(result.clause, registry)}".rstrip() for result in group)
         parts += [Text(plain(names)), Padding(Text(plain(reason), style="dim"), (0, 0, 0, 3))]
     return Group(*parts)
 
@@ -146,33 +135,15 @@ def _heading(outcome: Outcome, count: int) -> Text:
     return Text(f"{outcome.value}: {count}", style=_STYLES[outcome])
 
 
-def _title(result: ClauseResult, registry: Registry) -> str:
-    clause = registry.get(result.clause)
-    return clause.title if clause is not None else ""
-
-
-def _faults(result: ClauseResult, presented: Presented) -> str:
-    findings = [finding for finding in presented.report.findings if finding.clause == result.clause]
-    faults = ", ".join(dict.fromkeys(finding.fault.value for finding in findings))
-    return f"{faults}; {result.note}" if faults and result.note else faults or result.note
-
-
 def _summary(presented: Presented) -> RenderableType:
     report, run = presented.report, presented.run
     verdict = verdict_of(report, run)
-    counts = {outcome.value: len(results) for outcome, results in results_by_outcome(report).items()}
-    clauses = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
-    kinds = [finding.kind for finding in report.findings]
-    found = [
-        f"{kinds.count(kind)} {words[0] if kinds.count(kind) == 1 else words[1]}"
-        for kind, words in _COUNT_WORDS.items()
-        if kind in kinds
-    ]
+    found = finding_counts(report)
     lines = [
         Text.assemble(
             ("verdict: ", "bold"), (verdict.value, _VERDICT_STYLES[verdict]), f" (exit {EXIT_CODES[verdict]})"
         ),
-        Text(f"clauses: {clauses}"),
+        Text(f"clauses: {', '.join(clause_counts(report))}"),
     ]
     lines += [Text(f"findings: {', '.join(found)}; --fail-on {run.fail_on.value}")] if found else []
     lines += [
