@@ -1,11 +1,14 @@
 """``reattach serve``."""
 
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from reattach.io.policy_file import read_policy
+from reattach.live.mutants.base import applied
+from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, mutant_named
 from reattach.live.serve import ServeOptions, run_server
 from reattach.live.server.settings import Settings
 
@@ -25,10 +28,26 @@ def serve(
         list[str] | None,
         typer.Option(metavar="ORIGIN", help="Accept this Origin beside those of the loopback interface."),
     ] = None,
+    mutant: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", show_default=False, help="Serve with this mistake in it; list names them all."),
+    ] = None,
 ) -> int:
     """Run the reference server until interrupted. Prints its URL when it is ready."""
+    if mutant == "list":
+        print(*(f"{each.name}: {each.wrong}" for each in MUTANTS.values()), sep="\n")
+        return 0
     settings = Settings(policy=read_policy(policy), tokens=_tokens(token or []), origins=frozenset(origin or []))
-    return run_server(ServeOptions(host=host, port=port, allow_remote=allow_remote, settings=settings))
+    options = ServeOptions(host=host, port=port, allow_remote=allow_remote, settings=settings)
+    if mutant is None:
+        return run_server(options)
+    try:
+        chosen = mutant_named(mutant)
+    except UnknownMutantError as error:
+        raise typer.BadParameter(str(error), param_hint="'--mutant'") from None
+    print(f"with a mistake, {chosen.name}: {chosen.wrong}", file=sys.stderr)
+    with applied(chosen):
+        return run_server(options)
 
 
 def _tokens(given: Sequence[str]) -> dict[str, str]:

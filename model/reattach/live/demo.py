@@ -59,10 +59,11 @@ def sdk_options(python: str, seed: int, budget_ms: int | None) -> ProbeOptions:
     return ProbeOptions(command=command, profile=Profile.REATTACH, seed=seed, budget_ms=budget_ms)
 
 
-def reference_options(seed: int, budget_ms: int | None) -> ProbeOptions:
-    """How the reference server is probed: by the policy that it runs by, and as two principals."""
+def reference_options(seed: int, budget_ms: int | None, mutant: str | None = None) -> ProbeOptions:
+    """How the reference server, or a mutant of it, is probed: by the policy that it runs by, and as two principals."""
     tokens = {name: secrets.token_urlsafe(24) for name in ("first", "second")}
     given = [word for name, token in tokens.items() for word in ("--token", f"{name}={token}")]
+    given += ["--mutant", mutant] if mutant is not None else []
     program = [sys.executable, "-m", "reattach.cli", "serve", "--policy", POLICY, *given]
     headers = {name: (("Authorization", f"Bearer {token}"),) for name, token in tokens.items()}
     return ProbeOptions(

@@ -1,0 +1,119 @@
+"""Probing mutants: each is started as a process of its own, and probed until its fault is reported, or to the end.
+
+The server runs by the policy ``short`` and is held to it, and two principals know it, as in the demo. A mutant counts
+as found when a finding has both its clause and its class; what else was reported on the way is listed beside it.
+"""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from attrs import define, field, frozen
+
+from reattach.io.exchange import steps_of
+from reattach.live.demo import reference_options
+from reattach.live.mutants.base import Mutant
+from reattach.live.probe import Driver, ProbeOptions, ProbeResult, Progress, driving
+from reattach.oracle.verdict import Fault, Finding, Profile
+
+BOUND_MS = 60_000
+"""The longest a mutant is probed."""
+
+
+@frozen
+class Aim:
+    """What a finding must say."""
+
+    clause: str
+    fault: Fault
+
+    def is_met_by(self, finding: Finding) -> bool:
+        """Whether this is the finding."""
+        return (finding.clause, finding.fault) == (self.clause, self.fault)
+
+
+@frozen(kw_only=True)
+class Verdict:
+    """What the probe said of one server."""
+
+    findings: tuple[Finding, ...]
+    aim: Aim | None
+    first_ms: int | None
+    """Milliseconds from the start of the probe, the server answering, to the first finding that meets the aim."""
+    elapsed_ms: int
+    stopped: str
+    """Why the probe ended before its end, other than by finding what it was after."""
+
+    @property
+    def found(self) -> bool:
+        """Whether the aim was met, or, where there is none, whether anything was found."""
+        return self.first_ms is not None
+
+    @property
+    def lines(self) -> int | None:
+        """The length of the shortest exchange that shows what was aimed at."""
+        met = [finding for finding in self.findings if self.aim is None or self.aim.is_met_by(finding)]
+        return min((len(steps_of(finding.evidence)) for finding in met), default=None)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Clauses and classes that were reported, in the order of the clauses."""
+        return tuple(dict.fromkeys(f"{finding.clause} {finding.fault.value}" for finding in self.findings))
+
+
+def mutant_options(name: str | None, seed: int) -> ProbeOptions:
+    """How a served mutant, or the server without any, is probed."""
+    return reference_options(seed, None, mutant=name)
+
+
+async def judge(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS) -> Verdict:
+    """Probe until a finding meets the aim, or anything at all was found if there is none; at most ``bound_ms``."""
+    watch = _Watch(aim)
+    async with driving(options, watch.look) as driver:
+        watch.driver = driver
+        began = time.monotonic_ns()
+        run = asyncio.create_task(driver.run(driver.experiments))
+        watch.run, watch.began = run, began
+        late = asyncio.get_running_loop().call_later(bound_ms / 1000, run.cancel)
+        try:
+            result = await run
+        finally:
+            late.cancel()
+        elapsed = (time.monotonic_ns() - began) // 1_000_000
+    watch.see(result.report.findings, elapsed)
+    stopped = "" if watch.first_ms is not None and result.stopped == "interrupted" else result.stopped
+    return Verdict(
+        findings=result.report.findings, aim=aim, first_ms=watch.first_ms, elapsed_ms=elapsed, stopped=stopped
+    )
+
+
+async def judge_mutant(mutant: Mutant, seed: int) -> Verdict:
+    """Probe one of the registered mutants."""
+    return await judge(mutant_options(mutant.name, seed), Aim(mutant.clause, mutant.fault))
+
+
+@define
+class _Watch:
+    aim: Aim | None
+    driver: Driver | None = None
+    run: "asyncio.Task[ProbeResult] | None" = None
+    began: int = 0
+    first_ms: int | None = None
+    _counted: int = field(init=False, default=0)
+
+    def look(self, now: Progress) -> None:
+        """Stop the probe once it has what it is after; but not before its first experiment, when it has no result."""
+        if self.driver is None or self.run is None:
+            return
+        if now.findings > self._counted:
+            self._counted = now.findings
+            findings = self.driver.oracle.report(Profile.REATTACH).findings
+            self.see(findings, (time.monotonic_ns() - self.began) // 1_000_000)
+        if self.first_ms is not None and now.running:
+            self.run.cancel()
+
+    def see(self, findings: Sequence[Finding], at_ms: int) -> None:
+        """Remember when the aim was met first."""
+        met = any(self.aim is None or self.aim.is_met_by(finding) for finding in findings)
+        if met and self.first_ms is None:
+            self.first_ms = at_ms
