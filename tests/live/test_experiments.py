@@ -7,7 +7,7 @@ import pytest
 
 from reattach.clauses import load_registry
 from reattach.live.experiments import EXPERIMENTS, Cost
-from reattach.live.experiments.cursors import LONG, malformed, unissued
+from reattach.live.experiments.cursors import LONG, between, malformed, unissued
 from reattach.live.experiments.handover import hand_over
 from reattach.live.experiments.registry import ParameterError, integer
 from reattach.live.experiments.sessions import similar
@@ -96,6 +96,13 @@ def test_unissued_cursors_of_the_standards_grammar_reach_every_case() -> None:
     assert any((cursor.stream, cursor.seq) == (3, 21) for cursor in own), "another stream's seq"
     assert any(cursor.stream > 4 for cursor in own), "no such stream"
     assert any(cursor.tag != TAG for cursor in parsed), "another tag"
+
+
+def test_a_seq_of_another_stream_is_tried_between_two_of_its_own() -> None:
+    own = [format_event_id(TAG, 3, seq) for seq in (10, 12, 14)]
+    assert between(own, [format_event_id(TAG, 4, seq) for seq in (9, 11, 16)]) == [format_event_id(TAG, 3, 11)]
+    assert between(own, [format_event_id(TAG, 4, 16)]) == []
+    assert between([], own) == between(["7", "9"], ["8"]) == []
 
 
 @pytest.mark.parametrize(("ids", "others"), [(["7"], ["9"]), (["s_3"], ["t_3"]), (["f" * 32], ["a" * 32])])

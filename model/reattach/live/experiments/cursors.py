@@ -1,5 +1,6 @@
 """Bad cursors: malformed, ahead, of another stream, never issued, evicted; and none at all."""
 
+import asyncio
 import random
 import re
 from collections.abc import Sequence
@@ -69,6 +70,22 @@ async def unissued_cursors(bench: Bench, _: Parameters) -> None:
         return
     await _try(bench, session, [(cursor,) for cursor in unissued(finished.ids, other.ids, bench.rng)])
     await bench.ping(session)
+    at_once = [await bench.call(session, count=6, interval_ms=10) for _ in range(2)]
+    await asyncio.gather(*(call.follow() for call in at_once))
+    await _try(bench, session, [(cursor,) for cursor in between(at_once[0].message_ids, at_once[1].message_ids)])
+    await bench.ping(session)
+
+
+def between(ids: Sequence[str], others: Sequence[str]) -> list[str]:
+    """A cursor of the stream of ``ids`` with the seq of an event of ``others`` that lies between two of its own.
+
+    A server that only compares seqs takes it for a position. None in another grammar, or if none lies between.
+    """
+    own, foreign = [parse_cursor((one,)) for one in ids], [parse_cursor((one,)) for one in others]
+    if not own or any(cursor.presence is not Presence.PRESENT for cursor in (*own, *foreign)):
+        return []
+    amid = [cursor.seq for cursor in foreign if own[0].seq < cursor.seq < own[-1].seq]
+    return [format_event_id(own[0].tag, own[0].stream, amid[len(amid) // 2])] if amid else []
 
 
 def unissued(ids: Sequence[str], others: Sequence[str], rng: random.Random) -> list[str]:
@@ -93,6 +110,12 @@ def unissued(ids: Sequence[str], others: Sequence[str], rng: random.Random) -> l
             cursors += [f"{ids[-1]}1", f"{ids[-1]}_9999999"]
     known = {*ids, *others}
     return [cursor for cursor in dict.fromkeys(cursors) if cursor not in known]
+
+
+def misused(ids: Sequence[str], others: Sequence[str], which: int) -> tuple[str, ...]:
+    """The headers of one of all these bad cursors: malformed, or never issued."""
+    bad = [*malformed(ids[-1]), *((cursor,) for cursor in unissued(ids, others, random.Random(which)))]
+    return bad[which % len(bad)]
 
 
 @experiment("flooded-cursors", "CUR-4", "CUR-9", "DEL-2", "EVT-1", needs=[Need.SESSIONS, Need.NUMBERED])
