@@ -35,10 +35,14 @@ class Recorded:
     """A carrier that notes what it is told."""
 
     woken: int = 0
+    released: bool = False
     endings: list[Ending] = field(factory=list)
 
     def wake(self) -> None:
         self.woken += 1
+
+    def let_go(self) -> None:
+        self.released = True
 
     def end(self, ending: Ending) -> None:
         self.endings.append(ending)

@@ -140,6 +140,28 @@ def unfinished(running: Running, client: Client) -> list[Stream]:
 # The standalone stream
 
 
+def test_a_call_that_lets_its_view_go_is_answered_on_the_resumption() -> None:
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running, "2025-11-25")
+            primed = await (await client.call("test_reconnection")).rest()
+            assert numbers(primed) == ["bare"]
+            assert primed[0].retry is not None
+            events = await (await client.get(last_id(primed))).rest()
+            assert numbers(events) == ["bare", "result"]
+
+    asyncio.run(run())
+
+
+def test_an_older_revisions_call_keeps_its_view() -> None:
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running, "2025-06-18")
+            assert numbers(await (await client.call("test_reconnection")).rest()) == ["result"]
+
+    asyncio.run(run())
+
+
 def test_early_pushes_wait_for_the_first_listener() -> None:
     async def run() -> None:
         async with server() as running:

@@ -48,12 +48,18 @@ class Delivery:
     stream: int = field(init=False, default=0)
     """The stream that the view is of, once the machine has said so."""
     _woken: asyncio.Event = field(init=False, factory=asyncio.Event)
+    _released: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
         self.connection = self.host.carry(self)
 
     def wake(self) -> None:
         """See ``Carrier``."""
+        self._woken.set()
+
+    def let_go(self) -> None:
+        """See ``Carrier``."""
+        self._released = True
         self._woken.set()
 
     def end(self, ending: Ending) -> None:
@@ -88,6 +94,10 @@ class Delivery:
                 case WriteGreeting() | WriteEvent() | WriteHeartbeat() as write:
                     await self._write(send, self.forms.block(write))
                     self.host.take(self.name, Accepted(self.connection))
+                case Idle() if self._released:
+                    self._lost()  # first, so that a resumption finds no view to take over
+                    await self._finish(send, b"")
+                    return
                 case Idle(until):
                     await self._sleep(until)
                 case WriteOvertaken() as write:

@@ -16,7 +16,7 @@ from reattach.live.server.host import Host
 from reattach.live.server.jsonrpc import INTERNAL_ERROR, Json, Request, RequestId, RpcError, encode, failure, result
 from reattach.live.server.tools import TooLargeError, UndeliverableError
 from reattach.machine.decision import Reason, Refuse
-from reattach.machine.revision import Revision
+from reattach.machine.revision import TRAITS, Revision
 from reattach.machine.transition import Emit, Emitted, Finish, Gone, Wait
 
 _LOG = logging.getLogger(__name__)
@@ -128,3 +128,8 @@ class _SessionChannel:
 
     async def push(self, message: Mapping[str, Json]) -> None:
         await self.guest.emit(0, message)
+
+    def let_go(self) -> None:
+        # The older revisions say that a server SHOULD NOT close a request's stream before its response.
+        if TRAITS[self.guest.revision].priming:
+            self.guest.host.let_go(self.guest.name, self.stream)

@@ -24,6 +24,7 @@ from reattach.machine.decision import Refuse
 from reattach.machine.modes import Deployment
 from reattach.machine.policy import Policy
 from reattach.machine.session import (
+    NO_STREAM,
     Session,
     absence_deadline,
     find_stream,
@@ -46,10 +47,13 @@ def monotonic_ms() -> int:
 
 
 class Carrier(Protocol):
-    """Whoever writes a view to its transport. Both methods only take note: they never call the host."""
+    """Whoever writes a view to its transport. Its methods only take note: they never call the host."""
 
     def wake(self) -> None:
         """Something of the stream changed; ask again what to write."""
+
+    def let_go(self) -> None:
+        """End the view as soon as it has written what it owes; the stream goes on."""
 
     def end(self, ending: Ending) -> None:
         """The view is gone: abort the transport now."""
@@ -131,6 +135,13 @@ class Host:
     def release(self, connection: int) -> None:
         """Forget a connection."""
         self._carriers.pop(connection, None)
+
+    def let_go(self, name: str, stream: int) -> None:
+        """End the view of a stream, if it has one, as soon as it has written what it owes."""
+        session = self.session(name)
+        viewed = find_stream(session, stream) if session is not None else NO_STREAM
+        if is_viewed(viewed) and viewed.view.connection in self._carriers:
+            self._carriers[viewed.view.connection].let_go()
 
     def when_changed(self, name: str, stream: int, callback: Callable[[], None]) -> None:
         """Call back once, when what made an ``Emit`` to ``stream`` (0: the standalone one) wait may have changed."""

@@ -126,6 +126,9 @@ class _Stream:
     async def push(self, message: Mapping[str, Json]) -> None:
         raise UndeliverableError
 
+    def let_go(self) -> None:
+        raise NotImplementedError("there is nothing to come back to in this revision")
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the call; end it when its connection goes."""
         self._send = send

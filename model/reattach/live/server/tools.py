@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 import reattach
 from reattach.live.server.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, Json, Request, RpcError, notification
@@ -57,6 +57,9 @@ class Channel(Protocol):
     def set_level(self, level: str) -> None:
         """From now on the client wants log notifications of this level and above."""
 
+    def let_go(self) -> None:
+        """End the view of the request's stream as soon as it has written what it owes; its client has to resume."""
+
 
 @frozen
 class Arguments:
@@ -77,7 +80,8 @@ class Tool:
     description: str
     run: Callable[[Channel, Arguments], Awaitable[None]]
     needs_session: bool = False
-    """It sends on the standalone stream, which only a session has."""
+    """It needs what only a session has: a standalone stream, or a resumption."""
+    schema: Mapping[str, Json] = field(factory=lambda: INPUT_SCHEMA)
 
 
 async def _emit(channel: Channel, arguments: Arguments) -> None:
@@ -86,24 +90,6 @@ async def _emit(channel: Channel, arguments: Arguments) -> None:
 
 async def _push(channel: Channel, arguments: Arguments) -> None:
     await _send_numbered(channel.push, channel, arguments)
-
-
-TOOLS = (
-    Tool(
-        "reattach_emit",
-        "Emit numbered messages",
-        "Sends numbered log notifications on the stream of this request, then the result.",
-        _emit,
-    ),
-    Tool(
-        "reattach_push",
-        "Push numbered messages",
-        "Sends numbered log notifications on the standalone stream of the session, then the result on the stream of "
-        "this request.",
-        _push,
-        needs_session=True,
-    ),
-)
 
 
 def _integer(maximum: int, default: int, description: str) -> dict[str, Json]:
@@ -121,12 +107,47 @@ INPUT_SCHEMA: Mapping[str, Json] = {
     "required": ["count"],
     "additionalProperties": False,
 }
+NO_ARGUMENTS: Mapping[str, Json] = {"type": "object", "properties": {}, "additionalProperties": False}
+_AWAY_MS = 100
+"""How long the response is held back after the view was let go."""
+
+
+async def _reconnect(channel: Channel, _: Arguments) -> None:
+    channel.let_go()
+    await asyncio.sleep(_AWAY_MS / 1000)
+
+
+TOOLS: tuple[Tool, ...] = (
+    Tool(
+        "reattach_emit",
+        "Emit numbered messages",
+        "Sends numbered log notifications on the stream of this request, then the result.",
+        _emit,
+    ),
+    Tool(
+        "reattach_push",
+        "Push numbered messages",
+        "Sends numbered log notifications on the standalone stream of the session, then the result on the stream of "
+        "this request.",
+        _push,
+        needs_session=True,
+    ),
+    Tool(
+        "test_reconnection",
+        "Close the stream and answer on its resumption",
+        "Closes the stream of this request before its response; a client that comes back with Last-Event-ID is given "
+        "it. The official conformance suite calls this tool.",
+        _reconnect,
+        needs_session=True,
+        schema=NO_ARGUMENTS,
+    ),
+)
 
 
 def list_tools(with_session: bool) -> list[Json]:
     """The ``tools`` of a ``tools/list`` result."""
     return [
-        {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": INPUT_SCHEMA}
+        {"name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema}
         for tool in TOOLS
         if with_session or not tool.needs_session
     ]
@@ -140,7 +161,7 @@ async def call_tool(request: Request, channel: Channel, with_session: bool) -> d
     """
     tool = find_tool(request, with_session)
     try:
-        arguments = _read_arguments(request.params.get("arguments", {}))
+        arguments = _read_arguments(request.params.get("arguments", {}), tool.schema)
         await tool.run(channel, arguments)
     except ValueError as error:
         return _tool_result(str(error), True)
@@ -181,12 +202,16 @@ async def answer(request: Request, channel: Channel) -> dict[str, Json]:
             raise RpcError(METHOD_NOT_FOUND, f"unknown method: {request.method[:80]}")
 
 
-def _read_arguments(value: Json) -> Arguments:
+def _read_arguments(value: Json, schema: Mapping[str, Json]) -> Arguments:
     if not isinstance(value, Mapping):
         raise ValueError("arguments: an object is needed")
-    unknown = sorted(set(value) - {"count", "interval_ms", "size", "label"})
+    known = schema["properties"]
+    assert isinstance(known, Mapping)
+    unknown = sorted(set(value) - set(known))
     if unknown:
         raise ValueError(f"{unknown[0][:80]}: there is no such argument")
+    if not known:
+        return Arguments(0, 0, 0, "")
     label = value.get("label", "")
     if not isinstance(label, str):
         raise ValueError("label: a string is needed")
