@@ -8,7 +8,7 @@ from attrs import frozen
 
 from reattach.live.mutants import wrong
 from reattach.mutation import swap
-from reattach.mutation.machine import MACHINE, MISTAKES
+from reattach.mutation.machine import MACHINE, MISTAKES, Mistake
 from reattach.oracle.verdict import Fault
 
 SERVER = "reattach.live.server"
@@ -58,8 +58,12 @@ class Mutant:
 def of_machine(name: str, clause: str, fault: Fault) -> Mutant:
     """A mistake in the machine, served."""
     mistake = MISTAKES[name]
-    edit = Edit(f"{MACHINE}.{mistake.function}", mistake.old, mistake.new)
-    return Mutant(name, mistake.wrong, clause, fault, (edit,), mistake.seen)
+    return Mutant(name, mistake.wrong, clause, fault, (edit_of(mistake),), mistake.seen)
+
+
+def edit_of(mistake: Mistake) -> Edit:
+    """A mistake in the machine as a change of its function's text."""
+    return Edit(f"{MACHINE}.{mistake.function}", mistake.old, mistake.new)
 
 
 @contextmanager

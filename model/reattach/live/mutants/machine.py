@@ -4,8 +4,8 @@ What is changed is said once, in ``mutation.machine``. Of the mistakes there tha
 or a millisecond, or a state that no observer of a real server can bring about at will.
 """
 
-from reattach.live.mutants.base import Edit, Mutant, of_machine
-from reattach.mutation.machine import MACHINE
+from reattach.live.mutants.base import Edit, Mutant, edit_of, of_machine
+from reattach.mutation.machine import MACHINE, MISTAKES
 from reattach.oracle.verdict import Fault
 
 MACHINE_MUTANTS: tuple[Mutant, ...] = (
@@ -18,14 +18,12 @@ MACHINE_MUTANTS: tuple[Mutant, ...] = (
     of_machine("disconnect-is-cancel", "DEL-2", Fault.SILENT_GAP),
     of_machine("gap-skipped", "IDL-3", Fault.SILENT_GAP),
     of_machine("foreign-tag-accepted", "CUR-3", Fault.REPLAY_FROM_START),
-    of_machine("unknown-stream-is-fresh", "CUR-2", Fault.BAD_CURSOR_SILENT),
+    of_machine("unknown-stream-is-fresh", "CUR-6", Fault.BAD_CURSOR_SILENT),
     of_machine("ahead-accepted", "CUR-5", Fault.BAD_CURSOR_SILENT),
-    of_machine("any-seq-accepted", "CUR-6", Fault.BAD_CURSOR_SILENT),
     of_machine("refuses-at-mark", "CUR-7", Fault.GOOD_CURSOR_REFUSED),
     of_machine("newest-refused", "CUR-8", Fault.GOOD_CURSOR_REFUSED),
     of_machine("evicts-one-too-many", "WIN-5", Fault.GOOD_CURSOR_REFUSED),
     of_machine("forgotten-with-its-response", "CUR-7", Fault.GOOD_CURSOR_REFUSED),
-    of_machine("takeover-refused", "ATT-3", Fault.TAKEOVER_REFUSED),
     of_machine("refusal-kills-the-session", "CUR-10", Fault.BAD_CURSOR_KILLS_SESSION),
     of_machine("every-get-backfills", "CUR-1", Fault.REPLAY_FROM_START),
     of_machine("ids-restart-with-each-stream", "EVT-2", Fault.ID_NOT_UNIQUE),
@@ -57,6 +55,29 @@ MACHINE_MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         "ai-agents-for-beginners (B 4)",
+    ),
+    Mutant(
+        "seqs-are-only-compared",
+        "Any seq between two of a stream is taken for a position on it, and what comes after it is sent.",
+        "CUR-6",
+        Fault.REPLAY_FROM_START,
+        (edit_of(MISTAKES["any-seq-accepted"]), edit_of(MISTAKES["gap-skipped"])),
+        "python-sdk's conformance server, with one counter for all streams (S 2.1)",
+    ),
+    Mutant(
+        "takeover-refused-with-409",
+        MISTAKES["takeover-refused"].wrong,
+        "ATT-3",
+        Fault.TAKEOVER_REFUSED,
+        (
+            edit_of(MISTAKES["takeover-refused"]),
+            Edit(
+                f"{MACHINE}.decision.status_of",
+                "return _STATUS",
+                "return 409 if reason is Reason.STREAMS_EXHAUSTED else _STATUS",
+            ),
+        ),
+        MISTAKES["takeover-refused"].seen,
     ),
     Mutant(
         "priming-rows-evict-events",
