@@ -22,6 +22,7 @@ RUN := $(VENV)/.reattach-run
 TEST := $(VENV)/.reattach-test
 SDK := $(SDK_VENV)/.reattach-sdk
 TS := $(TS_CLIENT)/node_modules/.reattach-ts
+BROWSER := $(VENV)/.reattach-browser
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
@@ -45,7 +46,7 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) ## The tests against the official SDKs (also needs Node.js with npm)
+test-real: $(TEST) $(SDK) $(TS) $(BROWSER) ## The tests against the official SDKs and in a browser (also needs Node.js with npm)
 	$(BIN)/pytest tests -m real
 
 prove: $(TEST) ## Prove every theorem with both solvers, refute every named mutant, write spec/ledger.md
@@ -90,4 +91,12 @@ $(SDK): pyproject.toml | $(SDK_VENV)/bin/python
 $(TS): $(TS_CLIENT)/package.json
 	@command -v npm >/dev/null || { echo "make test-real needs Node.js with npm" >&2; exit 1; }
 	npm install --prefix $(TS_CLIENT) --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Playwright drives the system's Chromium; it need not fetch a browser of its own.
+$(BROWSER): pyproject.toml | $(TEST)
+	$(BIN)/python $(PIP) --editable '.[browser]'
+	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && apt-get update --quiet=2 && \
+		DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet=2 --no-install-recommends chromium >/dev/null; } || \
+		echo "there is no Chromium, and none could be installed: the tests in a browser need one" >&2
 	@touch $@

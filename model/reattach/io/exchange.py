@@ -74,7 +74,7 @@ def passages_of(evidence: Sequence[Observation]) -> tuple[Passage, ...]:
     writer = _Writer(
         start=evidence[0].at,
         letters=connection_letters(evidence),
-        ids=_short_ids(evidence),
+        ids=short_ids(evidence),
         known=_known_headers(evidence),
     )
     passages: list[Passage] = []
@@ -319,7 +319,7 @@ def _known_headers(evidence: Iterable[Observation]) -> frozenset[int]:
     return frozenset(known)
 
 
-def _short_ids(evidence: Iterable[Observation]) -> dict[str, str]:
+def short_ids(evidence: Iterable[Observation]) -> dict[str, str]:
     """Event ids and cursors, the long ones shortened in the middle so that no two become the same."""
     ids: dict[str, None] = {}
     for observation in evidence:

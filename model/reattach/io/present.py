@@ -1,7 +1,7 @@
 """From a judged run to what is shown and written: redaction, replay files, the renderers by format."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -10,8 +10,10 @@ from attrs import evolve
 from reattach.clauses import Registry
 from reattach.io.files import OutputError
 from reattach.io.redact import make_redactor, redact_report, report_observations
+from reattach.io.report_html import render_html
 from reattach.io.report_json import render_json
 from reattach.io.report_junit import render_junit
+from reattach.io.report_sarif import render_sarif
 from reattach.io.report_text import render_text
 from reattach.io.run import Presented, Run
 from reattach.io.trace import Entry, TraceHeader, write_trace
@@ -25,6 +27,8 @@ class Format(Enum):
     TEXT = "text"
     JSON = "json"
     JUNIT = "junit"
+    SARIF = "sarif"
+    HTML = "html"
 
 
 def present(report: Report, run: Run, *, credentials: Sequence[str] = (), replays: Sequence[str | None]) -> Presented:
@@ -42,9 +46,16 @@ def present(report: Report, run: Run, *, credentials: Sequence[str] = (), replay
 
 def render(presented: Presented, wanted: Format, registry: Registry) -> str:
     """The report in a format."""
-    if wanted is Format.JSON:
-        return render_json(presented)
-    return render_junit(presented, registry) if wanted is Format.JUNIT else render_text(presented, registry)
+    return _RENDERERS[wanted](presented, registry)
+
+
+_RENDERERS: dict[Format, Callable[[Presented, Registry], str]] = {
+    Format.TEXT: render_text,
+    Format.JSON: lambda presented, _: render_json(presented),
+    Format.JUNIT: render_junit,
+    Format.SARIF: render_sarif,
+    Format.HTML: render_html,
+}
 
 
 def write_record(path: Path, entries: Sequence[Entry], run: Run, credentials: Sequence[str] = ()) -> None:

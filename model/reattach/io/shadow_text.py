@@ -1,0 +1,134 @@
+"""What the reference machine says beside an exchange, in words."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+from attrs import frozen
+
+from reattach.machine.session import Greeting
+from reattach.machine.transition import NoView, WriteEnd, WriteEvent, WriteGreeting, WriteOvertaken, Written
+from reattach.oracle.message import message_key
+from reattach.oracle.observation import Closed, Frame, Observation, Party, Request
+from reattach.oracle.shadow import Known, Shadow
+
+_RUN = 4
+"""More messages than this in a row that fared alike are shown by their first and last."""
+
+
+@frozen
+class Fared:
+    """A message that the machine holds, and what became of it; or several in a row, left out."""
+
+    key: str
+    """What names it, in words."""
+    id: str
+    """Its event id, shortened as elsewhere in the exchange; empty if the exchange does not show it."""
+    where: str
+    """On which connections it was delivered; empty if on none."""
+
+
+def facts(shadow: Shadow, seen: Observation, letters: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
+    """What the machine says once ``seen`` was observed, as terms and their words. ``letters`` name the connections."""
+    told = [("stream", _stream(shadow, letters))]
+    if shadow.position is not None:
+        after = f"after {_name(shadow.position)}" if shadow.position else "at the start of the stream"
+        told.append(("the view stood", after))
+    if shadow.gone or shadow.refusal is not None:
+        told.append(("the model", _refuses(shadow)))
+    elif shadow.asked:
+        cut = isinstance(seen, Closed) and seen.by is not Party.SERVER
+        verb = (
+            "would have written next"
+            if cut
+            else "answers with a view, and writes"
+            if isinstance(seen, Request)
+            else "writes next"
+        )
+        told.append((f"the model {verb}", ", then ".join(_write(each, shadow, letters) for each in shadow.writes)))
+    return tuple(told)
+
+
+def right(shadow: Shadow | None, wrong: Observation, letters: Mapping[int, str]) -> str:
+    """What the machine does where the server did wrong; empty if it does not know."""
+    if shadow is None or not shadow.asked:
+        return ""
+    if shadow.gone or shadow.refusal is not None:
+        return _refuses(shadow)
+    if isinstance(wrong, Frame) and shadow.writes and _is_same(shadow.writes[0], wrong):
+        same = _write(shadow.writes[0], shadow, letters)
+        return f"writes {same} too: not what came is wrong, but when or how it came"
+    first = next((n for n, each in enumerate(shadow.writes, 1) if not isinstance(each, WriteGreeting)), 0)
+    return "writes " + ", then ".join(_write(each, shadow, letters) for each in shadow.writes[:first])
+
+
+def fared(shadow: Shadow, letters: Mapping[int, str], ids: Mapping[str, str]) -> tuple[Fared, ...]:
+    """The messages of the stream that are known to be emitted. ``ids`` has shortened event ids."""
+    shown: list[Fared] = []
+    for _, group in groupby(shadow.held, key=lambda known: known.connections):
+        run = [_fared(known, letters, ids) for known in group]
+        if len(run) > _RUN:
+            run = [run[0], Fared(f"{len(run) - 2} more", "", run[0].where), run[-1]]
+        shown += run
+    return tuple(shown)
+
+
+def owed(shadow: Shadow) -> str:
+    """How many messages are still to be sent; empty if none is known to be."""
+    return f"{shadow.owed} more to be sent by the call" if shadow.owed else ""
+
+
+def _fared(known: Known, letters: Mapping[int, str], ids: Mapping[str, str]) -> Fared:
+    where = _listed([letters[connection] for connection in known.connections if connection in letters])
+    return Fared(_name(known.key), ids.get(known.id or "", known.id or ""), where)
+
+
+def _verb(seen: Observation) -> str:
+    if isinstance(seen, Request):
+        return "answers with a view, and writes"
+    cut = isinstance(seen, Closed) and seen.by is not Party.SERVER
+    return "would have written next" if cut else "writes next"
+
+
+def _stream(shadow: Shadow, letters: Mapping[int, str]) -> str:
+    if shadow.standalone:
+        return "a standalone stream"
+    if shadow.call is not None and shadow.call in letters:
+        return f"of the call made on {letters[shadow.call]}"
+    return "not shown by this exchange" if shadow.asked and shadow.refusal is None and not shadow.writes else "none yet"
+
+
+def _refuses(shadow: Shadow) -> str:
+    if shadow.refusal is None:
+        return f"answers {shadow.status}: to this client there is no such session"
+    return f"refuses the request: {shadow.status} with the reason {shadow.refusal.reason.value}"
+
+
+def _write(written: Written, shadow: Shadow, letters: Mapping[int, str]) -> str:
+    match written:
+        case WriteGreeting(greeting=Greeting.PRIMING):
+            return "a priming event (an id without a message)"
+        case WriteGreeting():
+            return "its position (the cursor as an id, without a message)"
+        case WriteEvent():
+            return _name(str(written.message))
+        case WriteEnd():
+            return "the end of the body: the stream is finished"
+        case WriteOvertaken():
+            return "resumption-required, and the end of the body"
+        case NoView() if shadow.taken_over_by is not None:
+            return f"nothing: {letters.get(shadow.taken_over_by, 'another connection')} has taken over the stream"
+        case NoView():
+            return "nothing: the view is ended"
+    return "nothing yet: the view stays open"
+
+
+def _is_same(written: Written, frame: Frame) -> bool:
+    return isinstance(written, WriteEvent) and frame.has_data and written.message == message_key(frame.payload)
+
+
+def _name(key: str) -> str:
+    return f"the response to id {key.removeprefix('response:')}" if key.startswith("response:") else key
+
+
+def _listed(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]])) if words else ""
