@@ -15,6 +15,7 @@ BIN := $(VENV)/bin
 SDK_VENV := .venvs/sdk
 SDK_PYTHON := $(CURDIR)/$(SDK_VENV)/bin/python
 TS_CLIENT := tests/clients/typescript
+CONFORMANCE := tests/conformance
 WORKERS ?= 2
 
 PIP := -m pip --disable-pip-version-check --quiet install
@@ -23,10 +24,11 @@ TEST := $(VENV)/.reattach-test
 SDK := $(SDK_VENV)/.reattach-sdk
 TS := $(TS_CLIENT)/node_modules/.reattach-ts
 BROWSER := $(VENV)/.reattach-browser
+SUITE := $(CONFORMANCE)/node_modules/.reattach-suite
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine explore test-rest test-real prove mutants-proofs lint readme format clean
+.PHONY: help demo test test-machine explore test-rest test-real prove mutants-proofs mutants lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +57,10 @@ prove: $(TEST) ## Prove every theorem with both solvers, refute every named muta
 mutants-proofs: $(TEST) ## Change every comparison and constant of the kernel, and list what no proof notices
 	$(BIN)/python -m reattach_proofs.mutation
 
+mutants: $(RUN) $(SDK) ## Probe every served mutant, and run the official conformance suite beside it; writes docs/mutants.md
+	@command -v npm >/dev/null && $(MAKE) --no-print-directory $(SUITE) || echo "no npm: without the conformance suite" >&2
+	$(BIN)/python -m reattach.live.mutants --sdk-python $(SDK_PYTHON)
+
 lint: $(TEST) ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -68,7 +74,7 @@ format: $(TEST) ## Let ruff rewrite the sources
 	$(BIN)/ruff format .
 
 clean: ## Remove the environments and everything that was generated
-	rm -rf $(VENV) .venvs $(TS_CLIENT)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .build dist
+	rm -rf $(VENV) .venvs $(TS_CLIENT)/node_modules $(CONFORMANCE)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .build dist
 
 $(BIN)/python $(SDK_VENV)/bin/python: %/bin/python:
 	@test -n "$(PYTHON)" || { echo "reattach needs Python 3.11 or newer; name it: make PYTHON=/path/to/python ..." >&2; exit 1; }
@@ -91,6 +97,10 @@ $(SDK): pyproject.toml | $(SDK_VENV)/bin/python
 $(TS): $(TS_CLIENT)/package.json
 	@command -v npm >/dev/null || { echo "make test-real needs Node.js with npm" >&2; exit 1; }
 	npm install --prefix $(TS_CLIENT) --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(SUITE): $(CONFORMANCE)/package.json
+	npm install --prefix $(CONFORMANCE) --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
 # Playwright drives the system's Chromium; it need not fetch a browser of its own.

@@ -2,9 +2,9 @@
 
 It keeps to the SDK's public interface and its defaults. What it adds is what the SDK leaves to the deployment, in the
 way of the SDK's own examples: an event store in memory, one for all sessions, keyed by the stream id that the SDK
-passes, with a bound on the events of each stream; and two tools that send numbered messages, so that an observer can
-tell what is missing. It runs with nothing but ``mcp`` installed, in an environment of its own, and imports nothing of
-reattach:
+passes, with a bound on the events of each stream; two tools that send numbered messages, so that an observer can tell
+what is missing; and the one by which the official conformance suite has a stream closed under it. It runs with nothing
+but ``mcp`` installed, in an environment of its own, and imports nothing of reattach:
 
     python demo_server.py --port 8000
 """
@@ -29,6 +29,8 @@ PATH = "/mcp"
 EVENTS_PER_STREAM = 100
 LIMITS = {"count": 10_000, "interval_ms": 60_000, "size": 1_000_000}
 """The largest value of each argument of the tools: messages, milliseconds, bytes."""
+AWAY_MS = 100
+"""How long ``test_reconnection`` holds its response back once the stream is closed."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 LOG_LEVEL: types.LoggingLevel = "info"
 
@@ -98,6 +100,11 @@ TOOLS = [
         description="Sends numbered log notifications on the standalone stream of the session, then the result.",
         input_schema={"type": "object", "properties": {"count": _COUNT, "label": _LABEL}, "required": ["count"]},
     ),
+    types.Tool(
+        name="test_reconnection",
+        description="Closes the stream of this request before its response.",
+        input_schema={"type": "object", "properties": {}},
+    ),
 ]
 
 
@@ -126,6 +133,11 @@ class Emitter:
     async def call_tool(self, ctx: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
         """Answer ``tools/call``: send the messages, then the result."""
         arguments = params.arguments or {}
+        if params.name == "test_reconnection":
+            if ctx.close_sse_stream is not None:
+                await ctx.close_sse_stream()
+                await anyio.sleep(AWAY_MS / 1000)
+            return types.CallToolResult(content=[types.TextContent(text="done")])
         count = _read_integer(arguments, "count")
         label = str(arguments.get("label", ""))
         if params.name == "reattach_emit":

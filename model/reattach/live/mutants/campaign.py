@@ -18,6 +18,8 @@ from reattach.oracle.verdict import Fault, Finding, Profile
 
 BOUND_MS = 60_000
 """The longest a mutant is probed."""
+WHOLE_MS = 150_000
+"""The longest a server is probed of which everything is to be known."""
 
 
 @frozen
@@ -69,6 +71,15 @@ def mutant_options(name: str | None, seed: int) -> ProbeOptions:
 async def judge(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS) -> Verdict:
     """Probe until a finding meets the aim, or anything at all was found if there is none; at most ``bound_ms``."""
     watch = _Watch(aim)
+    return await _judge(options, watch, bound_ms)
+
+
+async def judge_whole(options: ProbeOptions) -> Verdict:
+    """Probe to the end, whatever is found."""
+    return await _judge(options, _Watch(None, stops=False), WHOLE_MS)
+
+
+async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdict:
     async with driving(options, watch.look) as driver:
         watch.driver = driver
         began = time.monotonic_ns()
@@ -81,9 +92,9 @@ async def judge(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS
             late.cancel()
         elapsed = (time.monotonic_ns() - began) // 1_000_000
     watch.see(result.report.findings, elapsed)
-    stopped = "" if watch.first_ms is not None and result.stopped == "interrupted" else result.stopped
+    stopped = "" if watch.stopped and result.stopped == "interrupted" else result.stopped
     return Verdict(
-        findings=result.report.findings, aim=aim, first_ms=watch.first_ms, elapsed_ms=elapsed, stopped=stopped
+        findings=result.report.findings, aim=watch.aim, first_ms=watch.first_ms, elapsed_ms=elapsed, stopped=stopped
     )
 
 
@@ -95,6 +106,9 @@ async def judge_mutant(mutant: Mutant, seed: int) -> Verdict:
 @define
 class _Watch:
     aim: Aim | None
+    stops: bool = True
+    """Whether to stop the probe once it has what it is after."""
+    stopped: bool = False
     driver: Driver | None = None
     run: "asyncio.Task[ProbeResult] | None" = None
     began: int = 0
@@ -102,14 +116,15 @@ class _Watch:
     _counted: int = field(init=False, default=0)
 
     def look(self, now: Progress) -> None:
-        """Stop the probe once it has what it is after; but not before its first experiment, when it has no result."""
+        """Stop the probe if that is due; but not before its first experiment, when it has no result."""
         if self.driver is None or self.run is None:
             return
         if now.findings > self._counted:
             self._counted = now.findings
             findings = self.driver.oracle.report(Profile.REATTACH).findings
             self.see(findings, (time.monotonic_ns() - self.began) // 1_000_000)
-        if self.first_ms is not None and now.running:
+        if self.stops and self.first_ms is not None and now.running:
+            self.stopped = True
             self.run.cancel()
 
     def see(self, findings: Sequence[Finding], at_ms: int) -> None:

@@ -32,16 +32,13 @@ MACHINE_MUTANTS: tuple[Mutant, ...] = (
     of_machine("no-byte-limit", "WIN-1", Fault.UNBOUNDED_MEMORY),
     of_machine("no-ttl", "WIN-2", Fault.UNBOUNDED_MEMORY),
     of_machine("reader-overtaken-by-its-stream", "WIN-6", Fault.HEALTHY_VIEW_ENDED),
-    of_machine("stall-clock-not-started", "IDL-1", Fault.HEALTHY_VIEW_ENDED),
     of_machine("stall-never-applied", "IDL-1", Fault.IDLE_NOT_ENFORCED),
     of_machine("absence-never-applied", "IDL-4", Fault.IDLE_NOT_ENFORCED),
     of_machine("absence-kills-the-busy", "IDL-4", Fault.HEALTHY_VIEW_ENDED),
     of_machine("disconnect-ends-the-session", "IDL-4", Fault.HEALTHY_VIEW_ENDED),
-    of_machine("slow-reader-blocks-all", "IDL-6", Fault.HEAD_OF_LINE_BLOCKING),
     of_machine("priming-skips-events", "EVT-6", Fault.PRIMING_SKIPS_EVENTS),
     of_machine("response-stream-never-ended", "DEL-7", Fault.STREAM_NOT_ENDED),
     of_machine("any-principal-will-do", "SES-7", Fault.PRINCIPAL_CONFUSION),
-    of_machine("missing-session-is-unknown", "SES-3", Fault.WRONG_STATUS),
     Mutant(
         "malformed-cursor-replays-everything",
         "What cannot be read as a cursor is taken for the beginning of the newest stream.",
@@ -80,8 +77,28 @@ MACHINE_MUTANTS: tuple[Mutant, ...] = (
         MISTAKES["takeover-refused"].seen,
     ),
     Mutant(
+        "slow-reader-blocks-all-for-ever",
+        "A slow reader of one stream holds up the emissions on another, and is never ended.",
+        "IDL-6",
+        Fault.HEAD_OF_LINE_BLOCKING,
+        # With a stall budget the reader is ended after a second, before silence means anything.
+        (edit_of(MISTAKES["slow-reader-blocks-all"]), edit_of(MISTAKES["stall-never-applied"])),
+        "python-sdk (S 3.8)",
+    ),
+    Mutant(
+        "quiet-view-is-stalled",
+        "A view that has read everything, and has nothing to read for a while, is ended as stalled.",
+        "IDL-1",
+        Fault.HEALTHY_VIEW_ENDED,
+        (
+            edit_of(MISTAKES["stall-kills-the-caught-up"]),
+            Edit(f"{MACHINE}.session.stall_deadline", "policy.stall_ms + 1", "policy.stall_ms // 4 + 1"),
+        ),
+        "the reconnect storm of python-sdk and others (B 33)",
+    ),
+    Mutant(
         "priming-rows-evict-events",
-        "Each resumption stores a row of its own in a full window, and pushes an event out.",
+        "Each resumption stores a row of its own, and once the window is full, pushes an event out.",
         "WIN-5",
         Fault.GOOD_CURSOR_REFUSED,
         (
@@ -89,11 +106,23 @@ MACHINE_MUTANTS: tuple[Mutant, ...] = (
                 f"{MACHINE}.transition._resume",
                 "case Reattach(number, position):\n",
                 "case Reattach(number, position):\n"
-                "            if len(seen.window.held) >= policy.window_events:\n"
-                "                seen = evolve(seen, window=wrong.without_oldest(seen.window))\n",
+                "            seen = evolve(seen, window=wrong.with_row(policy, seen.window))\n",
             ),
         ),
         "python-sdk (S 3.3)",
+    ),
+    Mutant(
+        "missing-session-is-404",
+        "A request without a session header is told that its session is over.",
+        "SES-3",
+        Fault.WRONG_STATUS,
+        (
+            Edit(
+                f"{MACHINE}.decision.status_of",
+                "return _STATUS",
+                "return 404 if reason is Reason.SESSION_MISSING else _STATUS",
+            ),
+        ),
     ),
     Mutant(
         "unknown-session-is-400",

@@ -132,7 +132,13 @@ _VIEWS = (
         "Writes pile up in the process for a reader that takes none, which so never looks stalled.",
         "IDL-1",
         Fault.IDLE_NOT_ENFORCED,
-        (Edit(f"{SERVER}.wire.Wire.drained", "await self.flow.drain()", "pass"),),
+        (
+            Edit(
+                f"{SERVER}.wire.Wire.drained",
+                "await self.flow.drain()",
+                "self.transport.set_write_buffer_limits(high=2**30)",
+            ),
+        ),
         "MCP-Plugin-dotnet (B 23)",
     ),
 )

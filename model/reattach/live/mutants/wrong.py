@@ -18,6 +18,7 @@ from reattach.live.server.host import Host
 from reattach.live.server.jsonrpc import Json
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.decision import Reattach, Refuse, decide_cursor
+from reattach.machine.policy import Policy
 from reattach.machine.session import Greeting, Session, StreamKind, find_stream, is_viewed
 from reattach.machine.transition import WriteEvent, WriteGreeting, WriteHeartbeat
 from reattach.machine.window import Entry, Window, suffix
@@ -260,6 +261,12 @@ def evict_anywhere(host: Host) -> None:
 def without_oldest(window: Window) -> Window:
     """The window with one event less."""
     return window.trimmed(window.held[1].seq if len(window.held) > 1 else window.next)
+
+
+def with_row(policy: Policy, window: Window) -> Window:
+    """The window with a row that is no event and counts as one."""
+    counted = evolve(window, count=window.count + 1)
+    return counted.trimmed(counted.first_counted(counted.count + 1 - policy.window_events))
 
 
 # Messages that go astray

@@ -1,0 +1,138 @@
+"""The kill table: what the probe and the official conformance suite say of each mutant, as data and as Markdown."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+
+from attrs import frozen
+
+from reattach.live.mutants.base import Mutant
+from reattach.live.mutants.campaign import Verdict
+from reattach.live.mutants.conformance import Checks
+
+ABSENT = "not run"
+"""What the suite's column says where the suite is not installed."""
+
+
+@frozen(kw_only=True)
+class Row:
+    """One server."""
+
+    name: str
+    probe: Verdict
+    suite: Checks | None
+    """None where the suite is not installed."""
+
+
+@frozen(kw_only=True)
+class Table:
+    """One run."""
+
+    unmutated: Row
+    sdk: Row | None
+    sdk_version: str
+    mutants: Sequence[Row]
+    seed: int
+    suite_version: str
+    node_version: str
+    day: datetime.date
+    seconds: int
+
+
+def to_markdown(table: Table, mutants: Mapping[str, Mutant]) -> str:
+    """The document. What does not depend on the run comes from the registry, and is checked for drift."""
+    rows = [(mutants[row.name], row) for row in table.mutants]
+    found = sum(row.probe.found for _, row in rows)
+    noticed = sum(row.suite is not None and notices(row.suite, table.unmutated.suite) for _, row in rows)
+    failed = sum(row.suite is not None and bool(row.suite.failures) for _, row in rows)
+    suite = (
+        "not installed here"
+        if table.unmutated.suite is None
+        else (f"{noticed} of {len(rows)} change any of its checks, {failed} fail one")
+    )
+    lines = [
+        HEAD,
+        f"Run of {table.day.isoformat()}, seed {table.seed}, {table.seconds} s in all. Probe: {found} of {len(rows)} "
+        f"mutants found under their own clause and class. Official conformance suite "
+        f"(`@modelcontextprotocol/conformance` {table.suite_version or '-'} on Node.js {table.node_version or '-'}): "
+        f"{suite}.",
+        "",
+        "## Servers without a mutant",
+        "",
+        "| server | probe: findings | probed | conformance suite |",
+        "|---|---|---|---|",
+        f"| reference server | {_all(table.unmutated.probe)} | {_seconds(table.unmutated.probe.elapsed_ms)} "
+        f"| {_suite(table.unmutated.suite)} |",
+    ]
+    if table.sdk is not None:
+        lines.append(
+            f"| official Python SDK's (mcp {table.sdk_version}) | {_all(table.sdk.probe)} "
+            f"| {_seconds(table.sdk.probe.elapsed_ms)} | {_suite(table.sdk.suite)} |"
+        )
+    lines += [
+        "",
+        "## Mutants",
+        "",
+        "| mutant | to be reported | found | after | lines | also reported | conformance suite |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    lines += [_row(mutant, row) for mutant, row in rows]
+    lines += ["", "## What each does wrong", "", "| mutant | what it does wrong | seen in |", "|---|---|---|"]
+    lines += [described(mutant) for mutant in mutants.values()]
+    return "\n".join(lines) + "\n"
+
+
+HEAD = """# Served mutants
+
+Written by `make mutants`. Each row is the reference server with one mistake in it (`reattach serve --mutant NAME`),
+probed as `reattach demo` probes the reference server: by the policy that it declares, as two principals, with one seed.
+The probe is stopped when it has reported the mutant's own clause and class. *After* is the time from the start of the
+probe, the server answering, to that finding; *lines* is the length of the shortest exchange that shows it. The
+conformance suite's column is what its scenarios about sessions and event streams say of the same server: how many
+checks passed, and which fail or warn. Numbers in brackets are those of the collections of real servers (S) and bug
+reports (B) on which the standard rests.
+"""
+
+
+def described(mutant: Mutant) -> str:
+    """A mutant as the registry has it."""
+    return f"| `{mutant.name}` | {_cell(mutant.wrong)} | {_cell(mutant.seen)} |"
+
+
+def aimed(mutant: Mutant) -> str:
+    """The first cells of a mutant's row: its name, and what has to be reported."""
+    return f"| `{mutant.name}` | {mutant.clause} {mutant.fault.value} |"
+
+
+def notices(checks: Checks, unmutated: Checks | None) -> bool:
+    """Whether the suite says anything else than of the server without a mutant."""
+    return checks != unmutated
+
+
+def _row(mutant: Mutant, row: Row) -> str:
+    verdict = row.probe
+    others = [each for each in verdict.classes if each != f"{mutant.clause} {mutant.fault.value}"]
+    after = "" if verdict.first_ms is None else f"{verdict.first_ms} ms"
+    lines = "" if verdict.lines is None else str(verdict.lines)
+    found = "yes" if verdict.found else f"**no**{f' ({_cell(verdict.stopped)})' if verdict.stopped else ''}"
+    return f"{aimed(mutant)} {found} | {after} | {lines} | {', '.join(others)} | {_suite(row.suite)} |"
+
+
+def _all(verdict: Verdict) -> str:
+    return ", ".join(verdict.classes) or "none"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s"
+
+
+def _suite(checks: Checks | None) -> str:
+    if checks is None:
+        return ABSENT
+    parts = [f"{checks.passed} passed"]
+    parts += [f"fails {name}" for name in checks.failures]
+    parts += [f"warns {name}" for name in checks.warnings]
+    return ", ".join(parts)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
