@@ -200,6 +200,11 @@ class Registry(Mapping[str, Clause]):
             }
         )
 
+    def for_servers(self, revision: Revision, profile: Profile) -> "Registry":
+        """Those of them that are about servers: what a probe of a server reports on."""
+        clauses = self.for_revision(revision, profile).clauses
+        return Registry({name: each for name, each in clauses.items() if each.about in (About.SERVER, About.BOTH)})
+
 
 def registry_path() -> Path:
     """Where the registry is: beside the package in a built wheel, else in ``spec/`` of the repository.
