@@ -14,8 +14,6 @@ contract instead; likewise what the proofs leave to tests.
 """
 
 import argparse
-import ast
-import inspect
 import signal
 import subprocess
 import sys
@@ -23,9 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache, partial
-from importlib import import_module
 from multiprocessing import get_context
-from types import CodeType, FunctionType
 from typing import TypeVar
 
 from attrs import frozen
@@ -34,6 +30,8 @@ from rich.progress import Progress
 
 from reattach import lines
 from reattach.lines import Line
+from reattach.mutation import changes
+from reattach.mutation.changes import Mutation
 from reattach_proofs import invariant, obligations, shapes, swap
 from reattach_proofs.obligations import Obligation
 from reattach_proofs.refutation import first_failure
@@ -49,51 +47,6 @@ TESTS: Mapping[str, tuple[str, ...]] = {
 }
 """What the proofs do not execute (``exemptions``), and the tests that must refute a change of it instead."""
 TEST_SECONDS = 120
-
-_NEIGHBOURS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
-    ast.Lt: (ast.LtE, ast.GtE),
-    ast.LtE: (ast.Lt, ast.Gt),
-    ast.Gt: (ast.GtE, ast.LtE),
-    ast.GtE: (ast.Gt, ast.Lt),
-    ast.Eq: (ast.NotEq, ast.LtE, ast.GtE),
-    ast.NotEq: (ast.Eq, ast.Lt, ast.Gt),
-    ast.Is: (ast.IsNot,),
-    ast.IsNot: (ast.Is,),
-    ast.In: (ast.NotIn,),
-    ast.NotIn: (ast.In,),
-}
-
-
-@frozen
-class Mutation:
-    """One change of one function."""
-
-    function: str
-    """Module and name, within ``reattach.machine``."""
-    old: str
-    """The expression that is changed."""
-    new: str
-    nth: int
-    """Which of the places in the function where the same is changed into the same, from 1."""
-    index: int
-    """Which of the function's changes it is."""
-    lines: tuple[int, ...]
-    """The lines of the expression in its module."""
-
-    @property
-    def module(self) -> str:
-        """The module of the machine that it changes."""
-        return self.function.partition(".")[0]
-
-    def __str__(self) -> str:
-        place = f" ({self.nth})" if self.nth > 1 else ""
-        return f"{self.function}: {self.old}  ->  {self.new}{place}"
-
-    def code(self) -> CodeType:
-        """The function's code with the change."""
-        tree = ast.parse(swap.source_of(self.function))
-        _changes(tree)[self.index].make()
-        return swap.compiled(self.function, ast.fix_missing_locations(tree))
 
 
 @frozen
@@ -174,120 +127,9 @@ class Fate:
 # Making mutations
 
 
-@frozen
-class _Change:
-    about: ast.AST
-    """The smallest expression that shows what is changed."""
-    make: Callable[[], None]
-    into: ast.AST | None = None
-    """What stands in its place, if it is not changed itself."""
-
-
 def mutations(modules: Sequence[str] = (*MODULES, "window")) -> Iterator[Mutation]:
     """Every change of every function of these modules, in the order of their sources."""
-    for module in modules:
-        for function in _functions(module):
-            yield from _of_function(function)
-
-
-def _functions(module: str) -> list[str]:
-    found: list[str] = []
-    for name, value in vars(import_module(f"{swap.MACHINE}.{module}")).items():
-        if getattr(value, "__module__", None) != f"{swap.MACHINE}.{module}":
-            continue
-        if isinstance(value, FunctionType):
-            found.append(f"{module}.{name}")
-        elif inspect.isclass(value):
-            own = [
-                each
-                for each in vars(value).values()
-                if isinstance(each, FunctionType) and each.__module__ == value.__module__
-            ]
-            found += [f"{module}.{name}.{each.__name__}" for each in own if not each.__name__.startswith("__")]
-    return found
-
-
-def _of_function(function: str) -> Iterator[Mutation]:
-    source = swap.source_of(function)
-    first = swap.function_named(function).__code__.co_firstlineno
-    seen: dict[tuple[str, str], int] = {}
-    for index in range(len(_changes(ast.parse(source)))):
-        change = _changes(ast.parse(source))[index]
-        old, about = ast.unparse(change.about), change.about
-        change.make()
-        new = ast.unparse(change.into or about)
-        seen[old, new] = seen.get((old, new), 0) + 1
-        span = range(getattr(about, "lineno", 1), (getattr(about, "end_lineno", None) or 1) + 1)
-        yield Mutation(function, old, new, seen[old, new], index, tuple(first - 1 + line for line in span))
-
-
-def _changes(tree: ast.Module) -> list[_Change]:
-    """Every change of a function, in a fixed order. Each may be made once on a tree."""
-    (function,) = tree.body
-    assert isinstance(function, ast.FunctionDef)
-    found: list[_Change] = []
-    for statement in function.body:
-        for node in ast.walk(statement):
-            for name, value in ast.iter_fields(node):
-                children = value if isinstance(value, list) else [value]
-                for at, child in enumerate(children):
-                    if isinstance(child, ast.AST):
-                        put = _setter(node, name, at if isinstance(value, list) else None)
-                        found += _of_node(node, name, child, put)
-    return found
-
-
-def _setter(node: ast.AST, name: str, at: int | None) -> Callable[[ast.AST], None]:
-    def put(child: ast.AST) -> None:
-        if at is None:
-            setattr(node, name, child)
-        else:
-            getattr(node, name)[at] = child
-
-    return put
-
-
-def _of_node(parent: ast.AST, name: str, node: ast.AST, put: Callable[[ast.AST], None]) -> Iterator[_Change]:
-    match node:
-        case ast.Compare():
-            for at, operator in enumerate(node.ops):
-                for other in _NEIGHBOURS[type(operator)]:
-                    yield _Change(node, _exchanging(node, at, other()))
-        case ast.BoolOp():
-            other_op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            yield _Change(node, partial(setattr, node, "op", other_op))
-        case ast.Constant(value=bool()):
-            yield _Change(_shown(parent, node), partial(setattr, node, "value", not node.value))
-        case ast.Constant(value=int() as number):
-            for by in (1, -1):
-                yield _Change(_shown(parent, node), partial(setattr, node, "value", number + by))
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield _Change(node, partial(put, operand), operand)
-        case ast.expr() if _is_condition(parent, name):
-            negated = ast.UnaryOp(ast.Not(), node)
-            yield _Change(node, partial(put, negated), negated)
-        case _:
-            pass
-
-
-def _exchanging(node: ast.Compare, at: int, other: ast.cmpop) -> Callable[[], None]:
-    def make() -> None:
-        node.ops[at] = other
-
-    return make
-
-
-def _shown(parent: ast.AST, node: ast.Constant) -> ast.AST:
-    return parent if isinstance(parent, ast.expr | ast.keyword | ast.Return | ast.Assign | ast.AugAssign) else node
-
-
-def _is_condition(parent: ast.AST, name: str) -> bool:
-    return (
-        (isinstance(parent, ast.If | ast.IfExp | ast.While) and name == "test")
-        or (isinstance(parent, ast.comprehension) and name == "ifs")
-        or (isinstance(parent, ast.match_case) and name == "guard")
-        or (isinstance(parent, ast.BoolOp) and name == "values")
-    )
+    return changes.mutations(swap.MACHINE, modules)
 
 
 # Which obligations execute which lines
@@ -394,7 +236,7 @@ def test_under(function: str, index: str, *tests: str) -> int:
     """Run tests under a mutation, and return pytest's exit code."""
     import pytest
 
-    mutation = next(each for each in _of_function(function) if each.index == int(index))
+    mutation = next(each for each in changes.of_function(swap.MACHINE, function) if each.index == int(index))
     options = [
         "-x",
         "-q",
