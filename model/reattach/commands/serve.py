@@ -8,7 +8,7 @@ import typer
 
 from reattach.io.policy_file import read_policy
 from reattach.live.mutants.base import applied
-from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, mutant_named
+from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, served_named
 from reattach.live.serve import ServeOptions, run_server
 from reattach.live.server.settings import Settings
 
@@ -42,7 +42,7 @@ def serve(
     if mutant is None:
         return run_server(options)
     try:
-        chosen = mutant_named(mutant)
+        chosen = served_named(mutant)
     except UnknownMutantError as error:
         raise typer.BadParameter(str(error), param_hint="'--mutant'") from None
     print(f"with a mistake, {chosen.name}: {chosen.wrong}", file=sys.stderr)

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reattach.live import demo
-from reattach.live.mutants.campaign import judge_mutant, judge_whole, mutant_options
+from reattach.live.mutants.campaign import fates, judge_mutant, judge_whole, mutant_options
 from reattach.live.mutants.conformance import Checks, Suite, find_suite, run_suite
+from reattach.live.mutants.generated import every_change, sample
 from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, mutant_named
 from reattach.live.mutants.table import Row, Table, to_markdown
 from reattach.live.probe import ProbeOptions
@@ -31,6 +32,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=DOCUMENT, help=f"the document ({DOCUMENT})")
     parser.add_argument("--suite", type=Path, default=SUITE, help=f"where the conformance suite is ({SUITE})")
     parser.add_argument("--sdk-python", default="", help="an interpreter that has the package mcp")
+    parser.add_argument(
+        "--generated", type=int, default=40, metavar="N", help="how many generated mutants at most (40)"
+    )
+    parser.add_argument(
+        "--generated-seconds",
+        type=float,
+        default=240,
+        metavar="S",
+        help="for at most so long (240)",
+    )
     given = parser.parse_args(arguments)
     try:
         names = [mutant_named(name).name for name in given.names]
@@ -43,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if names:
         rows = asyncio.run(_mutants(names, given.seed, suite))
         return _report(rows, True)
-    table = asyncio.run(_measure(given.seed, suite, given.sdk_python))
+    table = asyncio.run(_measure(given, suite))
     given.output.write_text(to_markdown(table, MUTANTS), encoding="utf-8")
     print(f"{given.output} written, {table.seconds} s")
     clean = not table.unmutated.probe.found and not table.unmutated.probe.stopped
@@ -60,19 +71,24 @@ def _report(rows: Sequence[Row], clean: bool) -> int:
     return 1 if missed or not clean else 0
 
 
-async def _measure(seed: int, suite: Suite | None, sdk_python: str) -> Table:
-    began = time.monotonic()
+async def _measure(given: argparse.Namespace, suite: Suite | None) -> Table:
+    began, seed = time.monotonic(), given.seed
     mutants = await _mutants(list(MUTANTS), seed, suite)
     sdk, version = None, ""
-    if sdk_python:
-        version = demo.sdk_version(sdk_python)
-        sdk = await _server(SDK, demo.sdk_options(sdk_python, seed, None), suite)
+    if given.sdk_python:
+        version = demo.sdk_version(given.sdk_python)
+        sdk = await _server(SDK, demo.sdk_options(given.sdk_python, seed, None), suite)
+    generated = await fates(sample(seed, given.generated), seed, given.generated_seconds)
+    for fate in generated:
+        print(f"{fate.mutant.name}: {fate.shown or ', '.join(fate.unseen) or 'survives'}", flush=True)
     unmutated = await _server(UNMUTATED, mutant_options(None, seed), suite)
     return Table(
         unmutated=unmutated,
         sdk=sdk,
         sdk_version=version,
         mutants=mutants,
+        generated=generated,
+        of=sum(1 for _ in every_change()),
         seed=seed,
         suite_version=suite.version if suite is not None else "",
         node_version=suite.node_version if suite is not None else "",

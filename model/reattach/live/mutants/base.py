@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import CodeType, FunctionType
+from typing import Protocol
 
 from attrs import frozen
 
@@ -66,8 +67,15 @@ def edit_of(mistake: Mistake) -> Edit:
     return Edit(f"{MACHINE}.{mistake.function}", mistake.old, mistake.new)
 
 
+class Changing(Protocol):
+    """What changes functions."""
+
+    def codes(self) -> tuple[tuple[FunctionType, CodeType], ...]:
+        """Each function that it changes, and its changed code."""
+
+
 @contextmanager
-def applied(mutant: Mutant) -> Iterator[None]:
+def applied(mutant: Changing) -> Iterator[None]:
     """Run this process with the fault. What judges it must run in another: it calls the machine's functions too."""
     with ExitStack() as stack:
         for function, code in mutant.codes():

@@ -13,11 +13,16 @@ from attrs import define, field, frozen
 from reattach.io.exchange import steps_of
 from reattach.live.demo import reference_options
 from reattach.live.mutants.base import Mutant
+from reattach.live.mutants.generated import Generated
+from reattach.live.preflight import PreflightError
 from reattach.live.probe import Driver, ProbeOptions, ProbeResult, Progress, driving
-from reattach.oracle.verdict import Fault, Finding, Profile
+from reattach.live.target import DidNotStartError
+from reattach.oracle.verdict import Fault, Finding, Outcome, Profile
 
 BOUND_MS = 60_000
 """The longest a mutant is probed."""
+GENERATED_MS = 10_000
+"""After this time no experiment is begun on a generated mutant."""
 WHOLE_MS = 150_000
 """The longest a server is probed of which everything is to be known."""
 
@@ -45,6 +50,8 @@ class Verdict:
     elapsed_ms: int
     stopped: str
     """Why the probe ended before its end, other than by finding what it was after."""
+    observed: frozenset[str] = frozenset()
+    """The clauses that were exercised."""
 
     @property
     def found(self) -> bool:
@@ -63,9 +70,9 @@ class Verdict:
         return tuple(dict.fromkeys(f"{finding.clause} {finding.fault.value}" for finding in self.findings))
 
 
-def mutant_options(name: str | None, seed: int) -> ProbeOptions:
+def mutant_options(name: str | None, seed: int, budget_ms: int | None = None) -> ProbeOptions:
     """How a served mutant, or the server without any, is probed."""
-    return reference_options(seed, None, mutant=name)
+    return reference_options(seed, budget_ms, mutant=name)
 
 
 async def judge(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS) -> Verdict:
@@ -94,13 +101,62 @@ async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdi
     watch.see(result.report.findings, elapsed)
     stopped = "" if watch.stopped and result.stopped == "interrupted" else result.stopped
     return Verdict(
-        findings=result.report.findings, aim=watch.aim, first_ms=watch.first_ms, elapsed_ms=elapsed, stopped=stopped
+        findings=result.report.findings,
+        aim=watch.aim,
+        first_ms=watch.first_ms,
+        elapsed_ms=elapsed,
+        stopped=stopped,
+        observed=frozenset(each.clause for each in result.report.clauses if each.outcome is not Outcome.NOT_OBSERVED),
     )
 
 
 async def judge_mutant(mutant: Mutant, seed: int) -> Verdict:
     """Probe one of the registered mutants."""
     return await judge(mutant_options(mutant.name, seed), Aim(mutant.clause, mutant.fault))
+
+
+@frozen(kw_only=True)
+class Fate:
+    """What became of a generated mutant."""
+
+    mutant: Generated
+    shown: str
+    """The first clause and class that were reported, or why there is no verdict; empty if there was nothing."""
+    unseen: tuple[str, ...] = ()
+    """If there was nothing: the clauses that are observed of the server without a mutant, and were not of this one."""
+
+    @property
+    def survives(self) -> bool:
+        """Whether nothing at all tells it from the server without a mutant."""
+        return not self.shown and not self.unseen
+
+
+async def fate_of(mutant: Generated, seed: int, observed: frozenset[str]) -> Fate:
+    """Probe a generated mutant until anything is found. ``observed`` is what is seen of the server without one."""
+    try:
+        verdict = await judge(mutant_options(mutant.name, seed, GENERATED_MS), None)
+    except (PreflightError, DidNotStartError) as error:
+        return Fate(mutant=mutant, shown=f"no verdict: {error}")
+    if verdict.classes:
+        return Fate(mutant=mutant, shown=verdict.classes[0])
+    if verdict.stopped:
+        return Fate(mutant=mutant, shown=f"no verdict: {verdict.stopped}")
+    return Fate(mutant=mutant, shown="", unseen=tuple(sorted(observed - verdict.observed)))
+
+
+async def fates(chosen: Sequence[Generated], seed: int, bound_s: float) -> list[Fate]:
+    """What becomes of generated mutants, as many of them as the time allows, in their order, two at a time."""
+    observed = (await judge(mutant_options(None, seed, GENERATED_MS), None)).observed
+    deadline = time.monotonic() + bound_s
+    waiting, done = list(chosen), dict[str, Fate]()
+
+    async def work() -> None:
+        while waiting and time.monotonic() < deadline:
+            mutant = waiting.pop(0)
+            done[mutant.name] = await fate_of(mutant, seed, observed)
+
+    await asyncio.gather(work(), work())
+    return [done[mutant.name] for mutant in chosen if mutant.name in done]
 
 
 @define

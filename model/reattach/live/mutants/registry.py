@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from reattach.live.mutants.base import Mutant
+from reattach.live.mutants.generated import Generated, generated_named
 from reattach.live.mutants.machine import MACHINE_MUTANTS
 from reattach.live.mutants.serving import SERVING_MUTANTS
 
@@ -11,6 +12,11 @@ MUTANTS: Mapping[str, Mutant] = {mutant.name: mutant for mutant in (*MACHINE_MUT
 
 class UnknownMutantError(Exception):
     """There is no mutant of this name. One line of text."""
+
+
+def served_named(name: str) -> Mutant | Generated:
+    """The mutant that ``--mutant`` names, a generated one too. Raises UnknownMutantError."""
+    return generated_named(name) or mutant_named(name)
 
 
 def mutant_named(name: str) -> Mutant:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from reattach.live.mutants.base import Mutant
-from reattach.live.mutants.campaign import Verdict
+from reattach.live.mutants.campaign import Fate, Verdict
 from reattach.live.mutants.conformance import Checks
+from reattach.live.mutants.survivors import SURVIVORS
 
 ABSENT = "not run"
 """What the suite's column says where the suite is not installed."""
@@ -31,6 +32,10 @@ class Table:
     sdk: Row | None
     sdk_version: str
     mutants: Sequence[Row]
+    generated: Sequence[Fate]
+    """A sample of the generated mutants."""
+    of: int
+    """How many there are."""
     seed: int
     suite_version: str
     node_version: str
@@ -78,7 +83,54 @@ def to_markdown(table: Table, mutants: Mapping[str, Mutant]) -> str:
     lines += [_row(mutant, row) for mutant, row in rows]
     lines += ["", "## What each does wrong", "", "| mutant | what it does wrong | seen in |", "|---|---|---|"]
     lines += [described(mutant) for mutant in mutants.values()]
+    lines += _generated(table)
     return "\n".join(lines) + "\n"
+
+
+GENERATED = """
+## Generated mutants
+
+Every comparison, boundary, condition, truth value and bare call of the machine and of the server around it, changed one
+at a time; a sample, drawn by the seed, each served (`--mutant FUNCTION#NUMBER`) and probed until anything is found.
+What is not found is judged: by a reason, or as a **gap**.
+"""
+
+
+def _generated(table: Table) -> list[str]:
+    fates, survivors = table.generated, [fate for fate in table.generated if fate.survives]
+    dumb = [fate for fate in fates if fate.shown.startswith("no verdict")]
+    unseen = [fate for fate in fates if fate.unseen]
+    found = len(fates) - len(survivors) - len(dumb) - len(unseen)
+    return [
+        GENERATED,
+        f"{len(fates)} of {table.of} were probed: {found} found, {len(dumb)} without a verdict (the server does not "
+        f"start, answer or last; never a pass), {len(unseen)} under which less can be observed (never a pass either), "
+        f"{len(survivors)} survive.",
+        "",
+        "| change | what became of it |",
+        "|---|---|",
+        *(f"| {code(fate.mutant.wrong)} | {_fate(fate)} |" for fate in fates if not fate.survives),
+        "",
+        "### Survivors",
+        "",
+        "| change | why nothing on the wire shows it |",
+        "|---|---|",
+        *(survived(fate.mutant.wrong) for fate in survivors),
+    ]
+
+
+def survived(change: str) -> str:
+    """A survivor's line: its reason, or that it is a gap."""
+    return f"| {code(change)} | {_cell(SURVIVORS.get(change, '**gap**: nobody has judged it'))} |"
+
+
+def code(text: str) -> str:
+    """A text as a code span in a table's cell."""
+    return f"`` {_cell(text)} ``"
+
+
+def _fate(fate: Fate) -> str:
+    return _cell(fate.shown) if fate.shown else f"not observed any more: {', '.join(fate.unseen)}"
 
 
 HEAD = """# Served mutants
