@@ -88,7 +88,7 @@ async def _measure(given: argparse.Namespace, suite: Suite | None) -> Table:
         sdk_version=version,
         mutants=mutants,
         generated=generated,
-        of=sum(1 for _ in every_change()),
+        of=len(every_change()),
         seed=seed,
         suite_version=suite.version if suite is not None else "",
         node_version=suite.node_version if suite is not None else "",

@@ -6,7 +6,7 @@ reason why nothing on the wire can show it (``survivors``), or as a gap.
 """
 
 import hashlib
-from collections.abc import Iterator
+from functools import cache
 from types import CodeType, FunctionType
 
 from attrs import frozen
@@ -45,10 +45,14 @@ class Generated:
         return ((self.mutation.target(), self.mutation.code()),)
 
 
-def every_change() -> Iterator[Generated]:
+@cache
+def every_change() -> tuple[Generated, ...]:
     """All of them, in the order of the sources."""
-    for package, modules in PACKAGES.items():
-        yield from map(Generated, changes.mutations(package, modules, calls=True))
+    return tuple(
+        Generated(mutation)
+        for package, modules in PACKAGES.items()
+        for mutation in changes.mutations(package, modules, calls=True)
+    )
 
 
 def sample(seed: int, count: int) -> list[Generated]:
