@@ -9,6 +9,7 @@ import pytest
 from attrs import evolve
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.io.hostile import hostile
 
 from reattach.clauses import Registry, load_registry
 from reattach.io.report_json import render_json
@@ -16,8 +17,7 @@ from reattach.io.report_junit import render_junit
 from reattach.io.report_text import render_text
 from reattach.io.run import FailOn, Presented, Run
 from reattach.io.trace import TYPES
-from reattach.oracle.observation import Comment, Frame
-from reattach.oracle.verdict import ClauseResult, Fault, Finding, Kind, Level, Outcome, Report
+from reattach.oracle.verdict import ClauseResult, Kind, Level, Outcome, Report
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "spec/schema/report-1.schema.json").read_text())
 
@@ -138,25 +138,6 @@ def test_text_says_what_a_person_needs(presented: Presented, registry: Registry)
 def test_text_of_a_run_that_was_stopped(presented: Presented, registry: Registry) -> None:
     stopped = evolve(presented, run=evolve(presented.run, stopped="interrupted"))
     assert "stopped early: interrupted" in render_text(stopped, registry)
-
-
-def hostile(text: str) -> Presented:
-    finding = Finding(
-        clause="SES-5",
-        level=Level.MUST,
-        kind=Kind.VIOLATES_MUST,
-        fault=Fault.CROSS_SESSION_LEAK,
-        summary=text,
-        experiment=text,
-        evidence=(
-            Comment(at=0, connection=1, text=text),
-            Frame(at=1, connection=1, id=text, event=text, payload={text: [text]}, has_data=True),
-        ),
-    )
-    clause = ClauseResult(clause="SES-5", level=Level.MUST, outcome=Outcome.VIOLATED, note=text)
-    report = Report(clauses=(clause,), findings=(finding,), notes=(text,))
-    run = Run(target=text, server=text, stopped=text, stimulus=text, command=text)
-    return Presented(report=report, run=run, replays=(text,))
 
 
 @given(

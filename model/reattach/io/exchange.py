@@ -216,7 +216,9 @@ class _Writer:
                 return ".", ["the reader goes on reading"]
             case Expect():
                 where = " on the standalone stream" if observation.standalone else ""
-                return ".", [f"this call owes {_count(len(observation.keys), 'message')}{where} ({observation.origin})"]
+                return ".", [
+                    f"this call owes {_count(len(observation.keys), 'message')}{where} ({plain(observation.origin)})"
+                ]
             case Settled():
                 last = self.letters.get(observation.last, "?")
                 return ".", [f"followed until the server had no more; the last connection was {last}"]

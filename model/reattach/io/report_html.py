@@ -8,6 +8,7 @@ browser (``Content-Security-Policy``); everything that came from the other side 
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from reattach.clauses import Clause, Registry
 from reattach.io.baseline import expectation_of
 from reattach.io.exchange import Passage, connection_letters, passages_of, short_ids
 from reattach.io.explain import speaker_of
-from reattach.io.plain import plain_lines
+from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, counts, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
 from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
@@ -164,6 +165,7 @@ def render_html(presented: Presented, registry: Registry) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -185,8 +187,8 @@ def _code(text: str) -> Markup:
 
 
 def _plain(value: Any) -> Any:
-    """Whatever the template writes: text with everything that does not print escaped. Markup is the template's own."""
-    return plain_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    """Whatever the template writes: text on one line, what does not print escaped. Markup is the template's own."""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _facts(run: Run) -> list[tuple[str, str]]:

@@ -29,22 +29,16 @@ class Fared:
 
 def facts(shadow: Shadow, seen: Observation, letters: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
     """What the machine says once ``seen`` was observed, as terms and their words. ``letters`` name the connections."""
-    told = [("stream", _stream(shadow, letters))]
+    told = [("its cursor", _given(shadow, letters))] if shadow.resumes else []
+    if shadow.gone or shadow.refusal is not None:
+        return (*told, ("the model", _refuses(shadow)))
+    told.append(("stream", _stream(shadow, letters)))
     if shadow.position is not None:
         after = f"after {_name(shadow.position)}" if shadow.position else "at the start of the stream"
         told.append(("the view stood", after))
-    if shadow.gone or shadow.refusal is not None:
-        told.append(("the model", _refuses(shadow)))
-    elif shadow.asked:
-        cut = isinstance(seen, Closed) and seen.by is not Party.SERVER
-        verb = (
-            "would have written next"
-            if cut
-            else "answers with a view, and writes"
-            if isinstance(seen, Request)
-            else "writes next"
-        )
-        told.append((f"the model {verb}", ", then ".join(_write(each, shadow, letters) for each in shadow.writes)))
+    if shadow.asked:
+        writes = ", then ".join(_write(each, shadow, letters) for each in shadow.writes)
+        told.append((f"the model {_verb(seen)}", writes))
     return tuple(told)
 
 
@@ -94,7 +88,14 @@ def _stream(shadow: Shadow, letters: Mapping[int, str]) -> str:
         return "a standalone stream"
     if shadow.call is not None and shadow.call in letters:
         return f"of the call made on {letters[shadow.call]}"
-    return "not shown by this exchange" if shadow.asked and shadow.refusal is None and not shadow.writes else "none yet"
+    return "none yet" if shadow.asked else "not shown by this exchange"
+
+
+def _given(shadow: Shadow, letters: Mapping[int, str]) -> str:
+    if shadow.given is None:
+        return "is not shown to be given to anyone"
+    session, connection = shadow.given
+    return f"was given as an event id on {letters.get(connection, '?')}, to {session}"
 
 
 def _refuses(shadow: Shadow) -> str:

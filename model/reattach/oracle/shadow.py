@@ -79,6 +79,11 @@ class Shadow:
     """Whether the stream of the connection is a standalone one."""
     call: int | None
     """The connection of the call whose stream it is; None if there is none, or the exchange does not show it."""
+    resumes: bool = False
+    """Whether the request carries a cursor."""
+    given: tuple[str, int] | None = None
+    """The session, and its connection, that was first given the cursor as an event id; None if the exchange does not
+    show that."""
     held: tuple[Known, ...] = ()
     """The messages of that stream that are known to be emitted by now, oldest first."""
     owed: int = 0
@@ -187,6 +192,8 @@ class _Asked:
             session=session.id or "",
             standalone=stream is not None and stream.kind is StreamKind.STANDALONE,
             call=stream.call.exchange.number if stream is not None and stream.call is not None else None,
+            resumes=self.exchange.resumes,
+            given=self.given(),
             held=played.held(stream) if stream is not None else (),
             owed=len(_expected(stream)) - played.expected(stream) if stream is not None else 0,
             position=self.position(),
@@ -208,6 +215,12 @@ class _Asked:
         if exchange.view is not None:
             return exchange.view.stream
         return exchange.cursor.stream if exchange.cursor is not None else None
+
+    def given(self) -> tuple[str, int] | None:
+        cursors = self.exchange.request.cursors
+        issued = self.run.issued.get(cursors[0], ()) if len(cursors) == 1 else ()
+        first = next(iter(issued), None)
+        return (first.session.id or "", first.exchange.number) if first is not None else None
 
     def position(self) -> str | None:
         if self.exchange.view is None and self.exchange.cursor is None:
