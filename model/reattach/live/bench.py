@@ -84,6 +84,8 @@ class Call:
     """The keys of what the call sends, as the oracle was told; None if that is not known."""
     numbered: bool
     """Whether ``expected`` holds exact keys; otherwise they are normalised ones."""
+    through: Client | None = None
+    """Where the stream is resumed; where the session was opened, if None."""
 
     @property
     def last(self) -> View:
@@ -132,7 +134,7 @@ class Call:
         """Resume the call's stream from ``cursor`` (the last one read, if None); the view becomes the newest."""
         chosen = self.cursor if cursor is None else cursor
         assert chosen is not None, "a stream without ids cannot be resumed"
-        view = await self.session.listen(chosen, plan=plan)
+        view = await self.session.listen(chosen, plan=plan, through=self.through)
         self.chain.append(view)
         return view
 
@@ -211,7 +213,7 @@ class Bench:
     also: Client | None = None
     """Another URL of the same deployment."""
     restart: Callable[[], Awaitable[None]] | None = None
-    """Ends the server and starts it again."""
+    """Kills the server and starts it again."""
     take_ids: Callable[[], int] = field(default=lambda: 1)
     """Where the JSON-RPC ids of a new session start, so that two sessions use the same ids only on purpose."""
     on_note: Callable[[str], None] = field(default=lambda _: None)

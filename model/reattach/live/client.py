@@ -224,9 +224,10 @@ class Session:
         origin: str | None = None,
         plan: CutPlan | None = None,
         pacing: Pacing = AT_ONCE,
+        through: Client | None = None,
     ) -> View:
-        """Send one request under this session."""
-        view = await self.client.send(
+        """Send one request under this session, if need be through another client than the one that opened it."""
+        view = await (through or self.client).send(
             method,
             session=self.id,
             cursors=cursors,
@@ -277,9 +278,10 @@ class Session:
         *cursors: str,
         plan: CutPlan | None = None,
         pacing: Pacing = AT_ONCE,
+        through: Client | None = None,
     ) -> View:
         """GET: a plain one, or a resumption if there is a cursor. Returns once the head is here or late."""
-        view = await self.send("GET", cursors=cursors, plan=plan, pacing=pacing)
+        view = await self.send("GET", cursors=cursors, plan=plan, pacing=pacing, through=through)
         await view.answered(self.client.answer_ms)
         return view
 

@@ -255,8 +255,12 @@ class Driver:
         slow = asyncio.create_task(self.run_jobs(jobs_for(by_cost[Cost.SLOW], self.options.seed), Cost.SLOW))
         try:
             await self.run_jobs(jobs_for(by_cost[Cost.SYSTEMATIC], self.options.seed), Cost.SYSTEMATIC)
-            round_ = 0
-            while by_cost[Cost.RACY] and (round_ == 0 or not self.is_over()):
+            await self.run_jobs(jobs_for(by_cost[Cost.RACY], self.options.seed), Cost.RACY)
+            if by_cost[Cost.ALONE]:
+                await slow  # nothing runs beside them; and before what fills the rest of the budget, or they never come
+                await self.run_jobs(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
+            round_ = 1
+            while by_cost[Cost.RACY] and not self.is_over():
                 if round_ == 1 and self.options.budget_ms is not None and await self._campaign(situation, chosen):
                     break
                 await self.run_jobs(jobs_for(by_cost[Cost.RACY], self.options.seed, round_), Cost.RACY)
@@ -265,7 +269,6 @@ class Driver:
         finally:
             slow.cancel()
             await asyncio.wait({slow})
-        await self.run_jobs(jobs_for(by_cost[Cost.ALONE], self.options.seed), Cost.ALONE)
 
     async def _campaign(self, situation: Situation, chosen: Collection[Experiment]) -> bool:
         """Spend what is left of the budget on generated histories; False if that is not to be, or cannot be."""
@@ -421,7 +424,7 @@ class Driver:
 
     async def _restart(self) -> None:
         assert self.command is not None
-        await self.command.stop()
+        await self.command.kill()
         self.recorder.restarted()
         await self.command.start()
 

@@ -105,21 +105,21 @@ class Command:
 
     async def stop(self) -> None:
         """End the server's process, its process group, and what its children started. Safe to call twice."""
+        await self._end(asking=True)
+
+    async def kill(self) -> None:
+        """The same without asking first: nothing of the server gets to put anything in order (``kill -9``)."""
+        await self._end(asking=False)
+
+    async def _end(self, *, asking: bool) -> None:
         process = self._process
         if process is None:
             return
         self._process = None
         try:
             family = _descendants(process.pid)
-            _signal_group(process.pid, signal.SIGTERM)
-            for member in family:
-                with contextlib.suppress(psutil.Error):
-                    member.terminate()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(STOP_MS / 1000):
-                    await process.wait()
-                    while _group_lives(process.pid) or any(_lives(member) for member in family):
-                        await asyncio.sleep(POLL_MS / 1000)
+            if asking:
+                await _ask_to_end(process, family)
         finally:
             # Also on cancellation: nothing that we started stays behind.
             _signal_group(process.pid, signal.SIGKILL)
@@ -198,6 +198,19 @@ async def answers(endpoint: Endpoint, tls: ssl.SSLContext | None) -> bool:
     finally:
         sent.close(Cut.RESET)
     return True
+
+
+async def _ask_to_end(process: asyncio.subprocess.Process, family: list[psutil.Process]) -> None:
+    """SIGTERM to all of it, and time to follow."""
+    _signal_group(process.pid, signal.SIGTERM)
+    for member in family:
+        with contextlib.suppress(psutil.Error):
+            member.terminate()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(STOP_MS / 1000):
+            await process.wait()
+            while _group_lives(process.pid) or any(_lives(member) for member in family):
+                await asyncio.sleep(POLL_MS / 1000)
 
 
 def _program(command: str, port: int) -> Sequence[str]:

@@ -53,7 +53,7 @@ def _by_expectation(view: View, start: Event | None) -> Gap | None:
     call = view.stream.call
     if call is None or not call.places or call.expected is None:
         return None
-    have = {call.place(event): event for event in view.order if call.place(event) >= 0}
+    have = {call.place(event): event for event in view.order if call.place(event) >= 0 and not event.failed}
     if not have:
         return None
     begin = call.place(start.anchor if start is not None else None)
@@ -141,6 +141,7 @@ def compare(call: Call) -> Comparison | None:
     metamorphic = call.origin == "metamorphic"
     events = stream.messages
     came = [event.normal if metamorphic else event.key for event in events]
+    failed = any(event.failed for event in events)
     deficit = Counter(call.expected) - Counter(came)
     if not metamorphic and call.session is not None:
         deficit = Counter({key: n for key, n in deficit.items() if call.session.known(key) is None})
@@ -149,12 +150,16 @@ def compare(call: Call) -> Comparison | None:
     for _, begin, end, _, later in SequenceMatcher(None, call.expected, came, autojunk=False).get_opcodes():
         missing = tuple(key for key in call.expected[begin:end] if deficit[key] > 0 and _take(deficit, key))
         if missing and later < len(events):
-            inner.append(Gap(missing, events[later]))
+            if not events[later].failed:
+                inner.append(Gap(missing, events[later]))
         elif missing:
             tail = missing
     surplus = Counter(came) - Counter(call.expected)
     extra = tuple(event for event, key in _last_first(events, came) if surplus[key] > 0 and _take(surplus, key))
-    return Comparison(not tail and not inner, tail, tuple(inner), extra if metamorphic else ())
+    if failed:
+        # An error says that no more will come, which is a loss, and no silent one.
+        tail, extra = (), tuple(event for event in extra if not event.failed)
+    return Comparison(not tail and not inner and not failed, tail, tuple(inner), extra if metamorphic else ())
 
 
 def _last_first(events: list[Event], keys: list[str]) -> Iterator[tuple[Event, str]]:

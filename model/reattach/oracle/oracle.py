@@ -163,7 +163,7 @@ class Oracle:
         counted: Mapping[str, int] = {
             "observations belong to no open request and were ignored": run.strays,
             "POSTs carried Last-Event-ID; resuming by POST is an extension": run.posts_with_cursor,
-            "times the server was restarted; ids and sessions from before are not held against it": run.restarts,
+            "times the server was restarted; that it forgot sessions and events is not held against it": run.restarts,
             "sessions were forgotten to bound the record": run.forgotten_sessions,
         }
         return (*notes, *(f"{count} {what}." for what, count in counted.items() if count))

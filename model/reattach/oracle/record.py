@@ -87,6 +87,8 @@ class Event:
     size: int
     ambiguous: bool = False
     """Whether its id was given to another event as well."""
+    failed: bool = False
+    """Whether it is a response that is an error: its call owes nothing more, and the client is told."""
 
     @property
     def session(self) -> "Session":

@@ -112,6 +112,36 @@ def the_response_is_lost(wire: Wire, bad: bool) -> None:
     call.settle(view)
 
 
+@twin("DEL-2", Fault.SILENT_GAP, also=(("IDL-5", Fault.RETRY_MISSING),), holds=False)
+def a_restart_ends_a_call(wire: Wire, bad: bool) -> None:
+    """The process that worked on the call is gone. An error tells the client; the end of the stream does not."""
+    session = wire.session()
+    call = session.emit("A", 9).bare("a0").log("a1", "A", 1).cut()
+    wire.restart()
+    view = resume(session, "a1").log("a2", "A", 2)
+    if not bad:
+        view.event("a3", _failure(call.rpc_id))
+    view.end()
+    call.settle(view)
+
+
+@twin("DEL-2", Fault.SILENT_GAP, holds=False)
+def a_failed_call_of_a_foreign_tool(wire: Wire, bad: bool) -> None:
+    """What the call sends is known from calls left alone, and this one fails: it says so, or loses what it skips."""
+    session = wire.session()
+    call = session.call()
+    notes: list[Any] = [{"jsonrpc": "2.0", "method": "notifications/message", "params": {"data": n}} for n in "xyz"]
+    done: Any = {"jsonrpc": "2.0", "id": call.rpc_id, "result": {}}
+    call.expect([normalised_key(each) for each in (*notes, done)], origin="metamorphic")
+    call.answer().bare("a0").event("a1", notes[0]).cut()
+    view = resume(session, "a1").event("a2", done if bad else _failure(call.rpc_id)).end()
+    call.settle(view)
+
+
+def _failure(rpc_id: int | None) -> Any:
+    return {"jsonrpc": "2.0", "id": rpc_id, "error": {"code": -32000, "message": "the server was restarted"}}
+
+
 @twin("DEL-2", Fault.SILENT_GAP)
 def steps_of_progress_are_missing(wire: Wire, bad: bool) -> None:
     """Progress that goes up by one numbers itself."""

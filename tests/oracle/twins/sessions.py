@@ -101,6 +101,28 @@ def anothers_label_under_a_colliding_id(wire: Wire, bad: bool) -> None:
     b.emit("B", 1).bare("0").log("1", "A" if bad else "B", 1)
 
 
+@twin("SES-4", Fault.SESSION_RESURRECTED, holds=False)
+def a_restart_gives_an_id_again(wire: Wire, bad: bool) -> None:
+    """Sessions are counted by the process, which was restarted; the client of the first was told nothing."""
+    wire.session("session-1")
+    wire.restart()
+    wire.session("session-1" if bad else "session-2")
+
+
+@twin("SES-5", Fault.CROSS_SESSION_LEAK)
+def a_restart_gives_event_ids_again(wire: Wire, bad: bool) -> None:
+    """Ids are counted by the process, and found whatever session asks: its own cursor brings another's events."""
+    a = wire.session()
+    a.emit("A", 2).bare("0").log("1", "A", 1).log("2", "A", 2).result("3").end()
+    wire.restart()
+    b = wire.session(rpc_id=100)
+    b.emit("B", 2, rpc_id=101).bare("0").log("1", "B", 1).log("2", "B", 2).result("3").end()
+    if bad:
+        resume(a, "1").log("2", "B", 2)
+    else:
+        a.get("1").refuse(404, "session-unknown")
+
+
 @twin("SES-6", Fault.WRONG_STATUS)
 def delete_of_a_living_session_is_400(wire: Wire, bad: bool) -> None:
     """DELETE, nothing open."""

@@ -3,7 +3,10 @@
 It imports nothing of reattach, so that what the probe says of it rests on the text and not on the machine. As it stands
 it is right. Each of ``FAULTS`` is a switch that makes it wrong in one way; any of them can be on together.
 
-    python server.py --port 8000 [--fault NAME]...
+    python server.py --port 8000 [--port 8001]... [--journal FILE] [--fault NAME]...
+
+Several ports are replicas that share everything. With a journal, sessions and events outlive the process, even if it is
+killed; a call does not, and is answered with an error when the next process finds it unfinished.
 """
 
 import argparse
@@ -11,9 +14,11 @@ import asyncio
 import contextlib
 import json
 import secrets
-from collections.abc import AsyncIterator, Collection
+import socket
+from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 import uvicorn
 from starlette.applications import Starlette
@@ -28,6 +33,9 @@ FAULTS = {
     "lossy-hand-over": "a resumption sends what it found at its start and goes on with what comes after that was sent",
     "mixed-replay": "a resumption also sends what the session's other streams have sent",
     "undead-session": "DELETE answers 204 and the session goes on",
+    # These show only where there is more than one process, or a restart.
+    "lost-events": "a session that this process does not know is taken up, and its streams are empty",
+    "counted-ids": "streams are counted from 1 by each process, and found whatever session asks",
 }
 TOOLS = [
     {
@@ -65,9 +73,14 @@ class Stream:
     reader: object = None
     """The connection that has the stream. A later one takes it over: a message goes to one connection only."""
     news: asyncio.Condition = field(default_factory=asyncio.Condition)
+    rpc_id: Any = None
+    """The JSON-RPC id of the request that it answers."""
+    note: "Callable[[Message], None]" = field(default=lambda _: None)
+    """Writes down what must not be forgotten."""
 
     async def send(self, data: str, *, last: bool = False) -> None:
         async with self.news:
+            self.note({"stream": self.name, "data": data, "last": last})
             self.sent.append(data)
             self.complete = self.complete or last
             self.news.notify_all()
@@ -88,20 +101,63 @@ class Session:
     """Whether any GET has come."""
     work: set["asyncio.Task[None]"] = field(default_factory=set)
 
-    def open(self) -> Stream:
-        # The text wants ids to be unique in the session, and to tell the stream.
-        stream = Stream(secrets.token_hex(6))
-        self.streams[stream.name] = stream
-        return stream
-
 
 class Server:
     """The endpoint, with one method of this class for each HTTP method."""
 
-    def __init__(self, faults: Collection[str] = ()) -> None:
+    def __init__(self, faults: Collection[str] = (), journal: Path | None = None) -> None:
         assert set(faults) <= set(FAULTS)
         self.faults = frozenset(faults)
         self.sessions: dict[str, Session] = {}
+        self.streams = 0
+        self.journal: TextIO | None = None
+        if journal is not None:
+            self.remember(journal)
+            self.journal = journal.open("a", encoding="utf-8")
+            for session in self.sessions.values():
+                for stream in session.streams.values():
+                    stream.note = self.note
+                    if stream.rpc_id is not None and not stream.complete:
+                        # Nobody works on it any more; whoever waits for it has to be told.
+                        failure = json.dumps(_failure(stream.rpc_id, -32000, "the server was restarted"))
+                        self.note({"stream": stream.name, "data": failure, "last": True})
+                        stream.sent.append(failure)
+                        stream.complete = True
+
+    def note(self, line: Message) -> None:
+        """Write down a line; what the kernel has outlives the process."""
+        if self.journal is not None:
+            self.journal.write(json.dumps(line) + "\n")
+            self.journal.flush()
+
+    def remember(self, journal: Path) -> None:
+        """Take up what an earlier process wrote down. A last line that was cut short never happened."""
+        streams: dict[str, Stream] = {}
+        for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []:
+            try:
+                said = json.loads(line)
+            except ValueError:
+                break
+            if "ended" in said:
+                self.sessions.pop(said["ended"], None)
+            elif "data" in said:
+                streams[said["stream"]].sent.append(said["data"])
+                streams[said["stream"]].complete = said["last"]
+            elif "stream" in said:
+                stream = streams[said["stream"]] = Stream(said["stream"], rpc_id=said["rpc_id"])
+                if said["session"] in self.sessions:
+                    self.sessions[said["session"]].streams[stream.name] = stream
+            else:
+                self.sessions[said["session"]] = Session(said["session"])
+
+    def open(self, session: Session, rpc_id: Any = None) -> Stream:
+        # The text wants ids to be unique in the session, and to tell the stream.
+        self.streams += 1
+        name = str(self.streams) if "counted-ids" in self.faults else secrets.token_hex(6)
+        stream = Stream(name, rpc_id=rpc_id, note=self.note)
+        self.note({"session": session.name, "stream": name, "rpc_id": rpc_id})
+        session.streams[name] = stream
+        return stream
 
     def app(self) -> Starlette:
         @contextlib.asynccontextmanager
@@ -130,6 +186,8 @@ class Server:
         name = request.headers.get("mcp-session-id")
         if name is None:
             return _error(400, "Mcp-Session-Id is missing")
+        if self.faults & {"lost-events", "counted-ids"}:
+            return self.sessions.setdefault(name, Session(name))
         return self.sessions.get(name) or _error(404, "no such session")
 
     async def post(self, request: Request) -> Response:
@@ -143,6 +201,7 @@ class Server:
         if method == "initialize":
             session = Session(secrets.token_urlsafe(24))
             self.sessions[session.name] = session
+            self.note({"session": session.name})
             return JSONResponse(_result(rpc_id, _initialized(params)), headers={"Mcp-Session-Id": session.name})
         found = self.session_of(request)
         if isinstance(found, Response):
@@ -158,7 +217,7 @@ class Server:
         work = {"reattach_emit": self.emit, "reattach_push": self.push}.get(params.get("name", ""))
         if work is None:
             return JSONResponse(_failure(rpc_id, -32602, "no such tool"))
-        stream = found.open()
+        stream = self.open(found, rpc_id)
         await stream.send("")  # an id to come back with, before anything else
         # The call is the session's and not the connection's: losing the connection does not cancel it.
         task = asyncio.create_task(self.call(work(found, stream, params.get("arguments") or {}), stream, rpc_id))
@@ -181,7 +240,7 @@ class Server:
 
     async def push(self, session: Session, _: Stream, arguments: Message) -> None:
         if session.listening is None:
-            session.listening = session.open()
+            session.listening = self.open(session)
         for n in range(1, int(arguments["count"]) + 1):
             await session.listening.send(_note(arguments, n))
 
@@ -190,11 +249,17 @@ class Server:
         if not given:
             # What was sent before anybody listened waits for the first that does.
             if session.listening is None or session.heard:
-                session.listening = session.open()
+                session.listening = self.open(session)
             session.heard = True
             return self.reading(session, session.listening, 0)
         name, _, place = given[0].rpartition("-")
         stream = session.streams.get(name)
+        if "counted-ids" in self.faults:
+            stream = next((each.streams[name] for each in self.sessions.values() if name in each.streams), None)
+        if stream is None and "lost-events" in self.faults:
+            stream = self.open(session)
+            stream.complete = True
+            return self.reading(session, stream, 0, resumed=True)
         known = len(given) == 1 and stream is not None and place in map(str, range(len(stream.sent)))
         if stream is None or not known:
             return _error(400, "Last-Event-ID is no event of this session")
@@ -203,6 +268,7 @@ class Server:
     async def delete(self, session: Session) -> Response:
         if "undead-session" not in self.faults:
             del self.sessions[session.name]
+            self.note({"ended": session.name})
             for task in session.work:
                 task.cancel()
             for stream in session.streams.values():
@@ -284,11 +350,13 @@ def _error(status: int, text: str, code: int = -32000) -> Response:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="An MCP server written from the text alone, with faults to choose.")
-    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--port", type=int, action="append", required=True)
+    parser.add_argument("--journal", type=Path)
     parser.add_argument("--fault", action="append", choices=FAULTS, default=[])
     options = parser.parse_args()
-    app = Server(options.fault).app()
-    uvicorn.run(app, host="127.0.0.1", port=options.port, log_level="warning", timeout_graceful_shutdown=1)
+    app = Server(options.fault, options.journal).app()
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run([socket.create_server(("127.0.0.1", port)) for port in options.port])
 
 
 if __name__ == "__main__":

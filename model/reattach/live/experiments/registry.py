@@ -29,7 +29,7 @@ class Cost(Enum):
     RACY = auto()
     """As often as the budget allows: what it looks for needs luck."""
     ALONE = auto()
-    """Once, last, with nothing beside it: it disturbs every session of the server."""
+    """Once, after all that is run once, with nothing beside it: it disturbs every session of the server."""
 
 
 class Need(Enum):

@@ -69,15 +69,21 @@ def terminated_sessions_are_gone(run: Run, moment: Answered) -> Iterator[Judgeme
 
 @judge("SES-4", on=Answered)
 def ids_are_not_issued_again(run: Run, moment: Answered) -> Iterator[Judgement]:
-    """An initialize that is given the id of an earlier session."""
+    """An initialize that is given the id of an earlier session, which DELETE or a restart has ended."""
     exchange, earlier = moment.exchange, moment.exchange.reissues
-    if earlier is None or earlier.terminator is None or moment.seen is not exchange.answer:
+    if earlier is None or moment.seen is not exchange.answer:
+        return
+    if earlier.terminator is not None:
+        how, end = "that DELETE had terminated", earlier.terminator
+    elif earlier.restarted and earlier.opener is not None:
+        how, end = "from before the server was restarted, whose client was told nothing", earlier.opener
+    else:
         return
     yield Broken(
         "SES-4",
         Fault.SESSION_RESURRECTED,
-        "initialize was answered with the id of a session that DELETE had terminated",
-        evidence(earlier.terminator, exchange, last=moment.seen),
+        f"initialize was answered with the id of a session {how}",
+        evidence(end, exchange, last=moment.seen),
     )
 
 

@@ -103,7 +103,7 @@ def take_settled(run: Run, seen: Seen, settled: Settled) -> Iterator[Moment]:
 
 
 def take_restarted(run: Run, seen: Seen) -> None:
-    """Enter that the server was restarted: nothing from before is held against it."""
+    """Enter that the server was restarted: it may have forgotten every session and event from before."""
     for session in run.sessions.values():
         session.restarted = True
         session.refused = None

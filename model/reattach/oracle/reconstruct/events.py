@@ -104,10 +104,12 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
     key, content = message_key(frame.payload), digest(frame.payload)
     number = numbered(frame.payload) if frame.has_data else None
     response = frame.has_data and is_response(frame.payload)
+    failed = response and isinstance(frame.payload, Mapping) and "error" in frame.payload
     label = label_of_key(key) if frame.has_data else None
     learn_revision(view.exchange, frame.payload)
     known = session.events.get(frame.id) if frame.id else None
-    owner = owner_of(run, view, frame, key, content, label) if known is None else None
+    foreign = known is None or (frame.has_data and known.digest != content)
+    owner = owner_of(run, view, frame, key, content, label) if foreign else None
     if owner is not None:
         view.foreign_owner = owner.session
         yield Delivered(view, seen, None, owner=owner.session, owned=owner.event, owner_exchange=owner.exchange)
@@ -122,7 +124,7 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
     first = event is None
     if event is None:
         event = _new_event(run, seen, view, frame, key, content)
-        event.number, event.response = number, response
+        event.number, event.response, event.failed = number, response, failed
         if frame.has_data and view.stream.kind is StreamKind.STANDALONE:
             run.chatty = run.chatty or not is_asked_for(run, session, key)
         _put(run, view, event)
