@@ -30,7 +30,7 @@ def recorded(function: Callable[[], T], lines: set[Line]) -> T:
     def called(frame: FrameType, _: str, __: Any) -> "Callable[[FrameType, str, Any], Any] | None":
         """Follow the functions of the machine, and no others."""
         module = _module_of(frame.f_code.co_filename)
-        if not module:
+        if not module or lines.issuperset(_lines_in(module, frame.f_code)):
             return None
 
         def followed(frame: FrameType, event: str, _: Any) -> "Callable[[FrameType, str, Any], Any]":
@@ -46,6 +46,11 @@ def recorded(function: Callable[[], T], lines: set[Line]) -> T:
         return function()
     finally:
         sys.settrace(before)
+
+
+@cache
+def _lines_in(module: str, code: CodeType) -> frozenset[Line]:
+    return frozenset((module, line) for line in _lines(code))
 
 
 @cache

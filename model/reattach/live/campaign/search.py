@@ -1,14 +1,15 @@
 """A campaign: generated histories against a real server, and each violation shrunk to the history that matters.
 
-Hypothesis generates and shrinks; it runs in threads of its own, each with a seed of its own, and asks the event loop to
-play each history. What a server does in real time need not repeat, so a violation is not a matter of one run: once a
-kind of violation has shown, a smaller history counts as showing it if it does so in any of several tries, played side by
-side in sessions of their own; and the smallest is played again to say how often it shows it, ``k`` of ``n``. A violation
-that needs luck is shrunk like any other, and not dropped.
+Hypothesis generates; it runs in threads of its own, each with a seed of its own, and asks the event loop to play each
+history. What a server does in real time need not repeat, so a violation is not a matter of one run: once a kind of
+violation has shown, a smaller history (``shrinking``) counts as showing it if it does so in any of several tries,
+played side by side in sessions of their own; and the smallest is played again to say how often it shows it, ``k`` of
+``n``. A violation that needs luck is shrunk like any other, and not dropped.
 """
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
@@ -19,6 +20,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Flaky
 
 from reattach.lines import Line
+from reattach.live.campaign.shrinking import smaller
 from reattach.live.campaign.strategies import histories
 from reattach.live.campaign.twin import Twin
 from reattach.live.experiments.history import History
@@ -31,6 +33,8 @@ AT_ONCE = 8
 """The most histories that are played at the same time."""
 TRIES = 6
 """How often a smaller history is played before it is taken not to show a violation."""
+SURE = 3
+"""A violation that shows in so many plays in a row is taken to show every time."""
 CONFIRMATIONS = 10
 """How often the smallest history is played to say how often it shows the violation."""
 SHRINK_MS = 25_000
@@ -134,12 +138,14 @@ class Campaign:
         with concurrent.futures.ThreadPoolExecutor(WORKERS, "campaign") as pool:
             searches = [loop.run_in_executor(pool, self._search, loop, worker) for worker in range(WORKERS)]
             try:
-                await asyncio.gather(*searches)
+                await asyncio.wait(searches)
             finally:
                 self._stopping = True
                 for task in tuple(self._tasks):
                     task.cancel()
-                await asyncio.gather(*searches, return_exceptions=True)
+                await asyncio.wait(searches)
+        for search in searches:
+            search.result()
         if self._failure is not None:
             raise self._failure
 
@@ -197,7 +203,7 @@ class Campaign:
         raise _Over
 
     def _count(self, history: History, tries: int) -> None:
-        twin = Twin(self.policy)
+        twin = Twin(self.policy, lines=set(self._lines))
         for step in history.steps:
             twin.take(step)
         with self._lock:
@@ -227,55 +233,56 @@ class _Search:
     loop: asyncio.AbstractEventLoop
     seed: str
     target: Violation | None = None
-    smallest: History | None = None
-    finding: Finding | None = None
-    """As the smallest history showed it."""
-    until: int = 0
 
     def run(self) -> None:
         """Raises ``_Over``."""
-        campaign = self.campaign
+        found: list[tuple[History, Finding]] = []
 
-        def attempt(history: History) -> None:
-            self._attempt(history)
-
-        search = settings(
+        @seed(self.seed)
+        @settings(
             max_examples=_EXAMPLES,
             database=None,
             deadline=None,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate,),
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             print_blob=False,
-        )(given(histories(campaign.policy, campaign.pushes))(attempt))
-        try:
-            seed(self.seed)(search)()
-        except (_ShownError, Flaky):
-            pass
-        if self.smallest is not None and self.finding is not None:
-            self._confirm(self.smallest, self.finding)
-
-    def _attempt(self, history: History) -> None:
-        if history == self.smallest:
+        )
+        @given(histories(self.campaign.policy, self.campaign.pushes))
+        def attempt(history: History) -> None:
+            if not found:
+                self.campaign.check()
+                (shown,) = self.campaign.played(self.loop, history, 1)
+                self.target = self.campaign.claim(shown)
+                if self.target is None:
+                    return
+                found.append((history, shown[self.target]))
             raise _ShownError
-        campaign = self.campaign
-        if self.target is None:
-            campaign.check()
-            self._keep(history, campaign.played(self.loop, history, 1))
-        elif campaign.limits.now() < self.until and not campaign.limits.is_over():
-            self._keep(history, campaign.played(self.loop, history, TRIES))
 
-    def _keep(self, history: History, plays: list[Shown]) -> None:
-        """Keep a history that shows what is looked for, and tell Hypothesis so."""
-        if self.target is None:
-            self.target = self.campaign.claim(plays[0])
-            self.until = self.campaign.limits.now() + SHRINK_MS
-        for shown in plays:
-            if self.target is not None and self.target in shown:
-                self.smallest, self.finding = history, shown[self.target]
-                raise _ShownError
+        with contextlib.suppress(_ShownError, Flaky):
+            attempt()
+        if found:
+            self._shrink(*found[0])
 
-    def _confirm(self, history: History, finding: Finding) -> None:
-        plays = self.campaign.played(self.loop, history, CONFIRMATIONS)
-        times = sum(self.target in shown for shown in plays)
+    def _shrink(self, history: History, finding: Finding) -> None:
+        """Go to a smaller history that still shows it, as long as there is one and the time allows."""
+        limits = self.campaign.limits
+        until = limits.now() + SHRINK_MS
+        # One that shows every time needs one try to be seen not to; one that needs luck needs several.
+        tries = 1 if all(self._seen(history, SURE)) else TRIES
+        smaller_ones = smaller(history)
+        while limits.now() < until and not limits.is_over():
+            candidate = next(smaller_ones, None)
+            if candidate is None:
+                break
+            shown = [each for each in self._seen(candidate, tries) if each is not None]
+            if shown:
+                history, finding = candidate, shown[0]
+                smaller_ones = smaller(history)
+        times = sum(each is not None for each in self._seen(history, CONFIRMATIONS))
         self.campaign.shrunk.append(Shrunk(history=history, finding=finding, shown=times, of=CONFIRMATIONS))
+
+    def _seen(self, history: History, tries: int) -> list[Finding | None]:
+        """What is looked for, as each of several plays of a history shows it, if it does."""
+        assert self.target is not None
+        return [shown.get(self.target) for shown in self.campaign.played(self.loop, history, tries)]

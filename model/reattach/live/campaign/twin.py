@@ -8,13 +8,16 @@ Time here is virtual: a step takes as long as it would on a server that answers 
 paused reads at once. The server under test may take another course; nothing is judged by the twin.
 """
 
+from collections.abc import Callable
+
 from attrs import define, field
 
 from reattach.lines import Line, recorded
 from reattach.live.experiments import history
+from reattach.live.experiments.cursors import misused
 from reattach.live.experiments.history import Step
 from reattach.machine import server as machine
-from reattach.machine.cursor import ABSENT, Cursor, Presence
+from reattach.machine.cursor import ABSENT, Cursor, Presence, format_event_id, parse_cursor
 from reattach.machine.policy import Policy
 from reattach.machine.session import Session, find_stream, is_viewed, mark_of
 from reattach.machine.transition import (
@@ -84,6 +87,8 @@ class Twin:
     """A machine and its clients, under one history."""
 
     policy: Policy
+    traced: bool = True
+    """Whether the lines are kept; that takes time."""
     lines: set[Line] = field(factory=set)
     """Of the machine, that were executed."""
     calls: list[TwinCall] = field(factory=list)
@@ -126,6 +131,11 @@ class Twin:
         known = self.calls[call]
         session = self.session(known.session)
         return session is not None and is_viewed(find_stream(session, known.stream))
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether some reader has stopped on a view that is open."""
+        return any(reader.paused and reader.open for call in self.calls for reader in call.readers)
 
     # Steps
 
@@ -189,14 +199,21 @@ class Twin:
             case history.ResumeElsewhere(_, session) if call.ids:
                 self._open(session)
                 self._resume(session, self._cursor(call.session, call.stream, call.ids[-1]), None)
+            case history.Misuse(_, which) if call.ids:
+                others = [each for each in self.calls if each is not call and each.session == call.session and each.ids]
+                headers = misused(self._texts(call), self._texts(others[-1] if others else call), which)
+                self._resume(call.session, parse_cursor(headers), None)
             case _:
                 pass
+
+    def _texts(self, call: TwinCall) -> list[str]:
+        return [format_event_id(_name(call.session), call.stream, seq) for seq in call.ids]
 
     def _open(self, session: int) -> None:
         if session not in self.opened:
             self.opened.add(session)
             name = _name(session)
-            opened = recorded(lambda: machine.initialize(self._server, self.now, name, name, ""), self.lines)
+            opened = self._traced(lambda: machine.initialize(self._server, self.now, name, name, ""))
             self._server = opened.server
 
     def _call(self, session: int, count: int, interval_ms: int, cut: history.Cut | None) -> None:
@@ -279,8 +296,11 @@ class Twin:
                 reader.open = False
                 return False
 
+    def _traced(self, step: Callable[[], machine.ServerStep]) -> machine.ServerStep:
+        return recorded(step, self.lines) if self.traced else step()
+
     def _take(self, session: int, given: Input) -> object:
-        step = recorded(lambda: machine.take(self._server, self.now, _name(session), given), self.lines)
+        step = self._traced(lambda: machine.take(self._server, self.now, _name(session), given))
         self._server = step.server
         for ending in step.endings:
             self._readers[ending.connection].open = False
@@ -288,5 +308,5 @@ class Twin:
 
 
 def _name(session: int) -> str:
-    """The session's name and its tag: nothing here is a secret."""
-    return f"session-{session}"
+    """The session's name and its tag: nothing here is a secret, but it has the form of one."""
+    return f"session-{session:020}"

@@ -1,8 +1,8 @@
 """A history: what a campaign does to a server, as plain data.
 
 A history is a list of steps of a client and of the network: calls, cuts, resumptions, listeners, pushes, pauses and
-deletions. It names calls by their number and cursors by how many ids back they lie, never by what a server sent, so that
-the same history can be run on any server, again, and with steps left out. A step that finds nothing to act on does
+deletions. It names calls by their number and cursors by how many ids back they lie, never by what a server sent, so
+that the same history can be run on any server, again, and with steps left out. A step that finds nothing to act on does
 nothing.
 """
 
@@ -73,6 +73,14 @@ class ResumeElsewhere:
 
 
 @frozen
+class Misuse:
+    """Resume with a bad cursor: one of those that ``cursors.misused`` makes from the ids of a call and of another."""
+
+    call: int
+    which: int
+
+
+@frozen
 class Listen:
     """A GET without a cursor, or with one of those that an earlier listener of the session was given."""
 
@@ -123,7 +131,7 @@ class Delete:
     session: int = 0
 
 
-OfCall: TypeAlias = Read | CutNow | Resume | ResumeElsewhere | Pause | Unpause
+OfCall: TypeAlias = Read | CutNow | Resume | ResumeElsewhere | Misuse | Pause | Unpause
 Step: TypeAlias = OfCall | Call | Listen | CutListener | Push | Wait | Delete
 
 

@@ -13,6 +13,7 @@ from attrs import define, field
 from reattach.live.bench import Bench, Call
 from reattach.live.client import Session
 from reattach.live.experiments import history
+from reattach.live.experiments.cursors import misused
 from reattach.live.experiments.history import read_history
 from reattach.live.experiments.registry import Cost, Need, Parameters, experiment
 from reattach.live.view import CutPlan, View
@@ -105,6 +106,10 @@ class _Player:
                 self.looks.append((view, call))
             case history.ResumeElsewhere(_, session) if call.ids:
                 view = await (await self._session(session)).listen(call.ids[-1])
+                self.looks.append((view, call))
+            case history.Misuse(_, which) if call.ids:
+                others = [identifier for _, other in self.calls if other is not call for identifier in other.ids]
+                view = await call.session.listen(*misused(call.ids, others or call.ids, which))
                 self.looks.append((view, call))
             case _:
                 pass
