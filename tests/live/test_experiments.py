@@ -6,11 +6,10 @@ import random
 import pytest
 
 from reattach.clauses import load_registry
+from reattach.forged import LONG, between, malformed, similar, unissued
 from reattach.live.experiments import EXPERIMENTS, Cost
-from reattach.live.experiments.cursors import LONG, between, malformed, unissued
 from reattach.live.experiments.handover import hand_over
 from reattach.live.experiments.registry import ParameterError, integer
-from reattach.live.experiments.sessions import similar
 from reattach.live.probe import jobs_for
 from reattach.machine.cursor import MALFORMED, Presence, format_event_id, parse_cursor
 

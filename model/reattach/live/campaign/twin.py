@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from attrs import define, field
 
+from reattach.forged import misused
 from reattach.lines import Line, recorded
 from reattach.live.experiments import history
-from reattach.live.experiments.cursors import misused
 from reattach.live.experiments.history import Step
 from reattach.machine import server as machine
 from reattach.machine.cursor import ABSENT, Cursor, Presence, format_event_id, parse_cursor

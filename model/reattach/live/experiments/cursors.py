@@ -2,48 +2,17 @@
 
 import asyncio
 import random
-import re
 from collections.abc import Sequence
 
+from reattach.forged import between, malformed, unissued
 from reattach.live.bench import Bench, Call
 from reattach.live.client import Session
 from reattach.live.experiments.registry import Need, Parameters, experiment, integer
-from reattach.live.experiments.sessions import similar
-from reattach.machine.cursor import Presence, format_event_id, parse_cursor
 
 _NEEDS = [Need.SESSIONS, Need.STIMULUS]
 
-LONG = 4_000
-"""Characters of a very long cursor: long, and still inside the header limits of common servers."""
-
 HANGS = 3
 """After so many requests without any answer, an experiment stops trying further cursors."""
-
-
-def malformed(good: str) -> list[tuple[str, ...]]:
-    """Headers that are no cursor, made from one that is."""
-    stem, digits = _split_number(good)
-    number = digits or "7"
-    return [
-        ("",),
-        ("x",),
-        ("null",),
-        ("0",),
-        ("-1",),
-        (f"{stem}+{number}",),
-        (f"{stem}-{number}",),
-        (f"{good} 0",),
-        (f"{stem}0{number}",),
-        (f"{stem}{number}_0",),
-        (f"{stem}{_other_digits(number)}",),
-        (f"{stem}{number}.0",),
-        (f"{stem}{'9' * LONG}",),
-        (f'"{good}"',),
-        (f"{good},{good}",),
-        (good, good),
-        (f"{good}%00",),
-        ("é",),
-    ]
 
 
 @experiment("malformed-cursors", "CUR-2", "CUR-9", "CUR-10", "GET-1", "MOD-1", needs=_NEEDS)
@@ -74,48 +43,6 @@ async def unissued_cursors(bench: Bench, _: Parameters) -> None:
     await asyncio.gather(*(call.follow() for call in at_once))
     await _try(bench, session, [(cursor,) for cursor in between(at_once[0].message_ids, at_once[1].message_ids)])
     await bench.ping(session)
-
-
-def between(ids: Sequence[str], others: Sequence[str]) -> list[str]:
-    """A cursor of the stream of ``ids`` with the seq of an event of ``others`` that lies between two of its own.
-
-    A server that only compares seqs takes it for a position. None in another grammar, or if none lies between.
-    """
-    own, foreign = [parse_cursor((one,)) for one in ids], [parse_cursor((one,)) for one in others]
-    if not own or any(cursor.presence is not Presence.PRESENT for cursor in (*own, *foreign)):
-        return []
-    amid = [cursor.seq for cursor in foreign if own[0].seq < cursor.seq < own[-1].seq]
-    return [format_event_id(own[0].tag, own[0].stream, amid[len(amid) // 2])] if amid else []
-
-
-def unissued(ids: Sequence[str], others: Sequence[str], rng: random.Random) -> list[str]:
-    """Cursors in the form of these ids that name no event; ``ids`` and ``others`` are two streams of one session."""
-    newest, other = parse_cursor((ids[-1],)), parse_cursor((others[-1],))
-    cursors = [similar(ids[-1], rng)]
-    if newest.presence is Presence.PRESENT and other.presence is Presence.PRESENT:
-        last = max(newest.seq, other.seq)
-        cursors += [
-            format_event_id(newest.tag, newest.stream, last + 1),
-            format_event_id(newest.tag, newest.stream, last + 1_000_000),
-            format_event_id(newest.tag, newest.stream, other.seq),
-            format_event_id(newest.tag, other.stream, newest.seq),
-            format_event_id(newest.tag, other.stream + 1_000, newest.seq),
-        ]
-    else:
-        stem, number = _split_number(ids[-1])
-        highest = max(int(_split_number(one)[1] or "0") for one in (*ids, *others))
-        if number and len(number) < 16:
-            cursors += [f"{stem}{highest + 1}", f"{stem}{highest + 1_000_000}"]
-        else:
-            cursors += [f"{ids[-1]}1", f"{ids[-1]}_9999999"]
-    known = {*ids, *others}
-    return [cursor for cursor in dict.fromkeys(cursors) if cursor not in known]
-
-
-def misused(ids: Sequence[str], others: Sequence[str], which: int) -> tuple[str, ...]:
-    """The headers of one of all these bad cursors: malformed, or never issued."""
-    bad = [*malformed(ids[-1]), *((cursor,) for cursor in unissued(ids, others, random.Random(which)))]
-    return bad[which % len(bad)]
 
 
 @experiment("flooded-cursors", "CUR-4", "CUR-9", "DEL-2", "EVT-1", needs=[Need.SESSIONS, Need.NUMBERED])
@@ -168,14 +95,3 @@ async def _try(bench: Bench, session: Session, headers: Sequence[tuple[str, ...]
         if hangs == HANGS:
             bench.note(f"{bench.client.experiment}: stopped after {HANGS} cursors that got no answer")
             return
-
-
-def _split_number(text: str) -> tuple[str, str]:
-    """A text as what comes before its last run of digits, and that run if it ends the text."""
-    match = re.search(r"[0-9]+\Z", text)
-    return (text[: match.start()], match.group()) if match else (text, "")
-
-
-def _other_digits(number: str) -> str:
-    """The same number in Arabic-Indic digits, which ``int`` reads and nothing should."""
-    return "".join(chr(0x0660 + int(digit)) for digit in number)

@@ -74,7 +74,7 @@ class ResumeElsewhere:
 
 @frozen
 class Misuse:
-    """Resume with a bad cursor: one of those that ``cursors.misused`` makes from the ids of a call and of another."""
+    """Resume with a bad cursor: one of those that ``forged.misused`` makes from the ids of a call and of another."""
 
     call: int
     which: int

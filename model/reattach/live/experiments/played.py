@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 from attrs import define, field
 
+from reattach.forged import misused
 from reattach.live.bench import Bench, Call
 from reattach.live.client import Session
 from reattach.live.experiments import history
-from reattach.live.experiments.cursors import misused
 from reattach.live.experiments.history import read_history
 from reattach.live.experiments.registry import Cost, Need, Parameters, experiment
 from reattach.live.view import CutPlan, View

@@ -1,7 +1,6 @@
 """Sessions: the statuses of missing, unknown and terminated ids, termination, origins, principals."""
 
-import random
-
+from reattach.forged import similar
 from reattach.live.bench import Bench
 from reattach.live.client import Client
 from reattach.live.experiments.registry import Need, Parameters, experiment
@@ -84,22 +83,6 @@ async def second_principal(bench: Bench, _: Parameters) -> None:
     if bench.stimulus is not None and cursors:
         await call.resume()
         await call.follow()
-
-
-def similar(text: str, rng: random.Random) -> str:
-    """A random text of the same shape: digits for digits, hex for hex, letters for letters, the rest as it is."""
-    hexadecimal = all(character in "0123456789abcdefABCDEF-" for character in text)
-    drawn = []
-    for character in text:
-        if character.isdigit():
-            pool = "0123456789abcdef" if hexadecimal and not text.isdigit() else "0123456789"
-        elif character.isascii() and character.isalpha():
-            pool = "abcdef" if hexadecimal else "abcdefghijklmnopqrstuvwxyz"
-            pool = pool.upper() if character.isupper() else pool
-        else:
-            pool = character
-        drawn.append(rng.choice(pool))
-    return "".join(drawn)
 
 
 async def _each_method(bench: Bench, client: Client, session: str | None, *cursors: str) -> None:
