@@ -147,7 +147,7 @@ class Call:
         """
         patience = self.bench.pace.patience_ms
         fruitless = 0
-        for _ in range(FOLLOW_ATTEMPTS):
+        for attempt in range(FOLLOW_ATTEMPTS):
             view, since = self.last, self.bench.client.recorder.now()
             await progress(view, lambda _: self.responded, patience)
             if self.responded:
@@ -162,8 +162,8 @@ class Call:
             if view.status is not None and view.status >= 400:
                 break
             fruitless = 0 if view.frames else fruitless + 1
-            if fruitless >= 3:
-                break
+            if fruitless >= 3 or attempt == FOLLOW_ATTEMPTS - 1:
+                break  # with a view that has had its say: one that is resumed and cut at once shows nothing
             # A client that comes back for nothing waits before it tries again; a stream may be slow to move over.
             await asyncio.sleep(max(retry_of(view), patience // 2 if fruitless else 0) / 1000)
             await view.cut()
