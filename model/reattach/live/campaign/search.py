@@ -36,7 +36,7 @@ TRIES = 6
 SURE = 3
 """A violation that shows in so many plays in a row is taken to show every time."""
 CONFIRMATIONS = 10
-"""How often the smallest history is played to say how often it shows the violation."""
+"""How often the smallest history is played to say how often it shows the violation, if there is time."""
 SHRINK_MS = 25_000
 """How long shrinking one violation may take."""
 _EXAMPLES = 1_000_000
@@ -279,8 +279,9 @@ class _Search:
             if shown:
                 history, finding = candidate, shown[0]
                 smaller_ones = smaller(history)
-        times = sum(each is not None for each in self._seen(history, CONFIRMATIONS))
-        self.campaign.shrunk.append(Shrunk(history=history, finding=finding, shown=times, of=CONFIRMATIONS))
+        again = self._seen(history, SURE if limits.is_over() else CONFIRMATIONS)
+        times = sum(each is not None for each in again)
+        self.campaign.shrunk.append(Shrunk(history=history, finding=finding, shown=times, of=len(again)))
 
     def _seen(self, history: History, tries: int) -> list[Finding | None]:
         """What is looked for, as each of several plays of a history shows it, if it does."""
