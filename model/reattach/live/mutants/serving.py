@@ -177,11 +177,17 @@ _CURSORS = (
         "python-sdk without a store (S 2.2)",
     ),
     Mutant(
-        "bad-cursor-ends-the-process",
-        "A bad cursor ends the server.",
+        "cursor-from-the-future-ends-the-process",
+        "A cursor ahead of its stream ends the server.",
         "CUR-10",
         Fault.BAD_CURSOR_CRASH,
-        _refusing("wrong.end_the_process()"),
+        (
+            Edit(
+                f"{_APP}._opened",
+                _REFUSAL,
+                f"{_REFUSAL} if refused.reason is not Reason.CURSOR_AHEAD else wrong.end_the_process()",
+            ),
+        ),
         "go-sdk before its PR 1132 (S 3.4, B 18)",
     ),
     Mutant(
@@ -333,6 +339,13 @@ _CALLS = (
             ),
         ),
         "mcp-go (S 3.5)",
+    ),
+    Mutant(
+        "waiting-call-is-never-woken",
+        "A call that was told to wait for its reader goes on waiting when the reader has read, or is gone.",
+        "DEL-8",
+        Fault.DEAF_AFTER_RESUME,
+        (Edit(f"{SERVER}.host.Host._follow", "self._wake_waiters(name, before, after)", "pass"),),
     ),
     Mutant(
         "response-on-the-listener",
