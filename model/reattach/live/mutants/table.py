@@ -1,6 +1,7 @@
 """The kill table: what the probe and the official conformance suite say of each mutant, as data and as Markdown."""
 
 import datetime
+import re
 from collections.abc import Mapping, Sequence
 
 from attrs import frozen
@@ -10,6 +11,8 @@ from reattach.live.mutants.campaign import Fate, Verdict
 from reattach.live.mutants.conformance import Checks
 from reattach.live.mutants.survivors import SURVIVORS
 
+_URL = re.compile(r"http://127\.0\.0\.1:\d+/\S* ")
+"""Where a server was listening: another port each time."""
 ABSENT = "not run"
 """What the suite's column says where the suite is not installed."""
 
@@ -130,7 +133,7 @@ def code(text: str) -> str:
 
 
 def _fate(fate: Fate) -> str:
-    return _cell(fate.shown) if fate.shown else f"not observed any more: {', '.join(fate.unseen)}"
+    return _cell(_URL.sub("", fate.shown)) if fate.shown else f"not observed any more: {', '.join(fate.unseen)}"
 
 
 HEAD = """# Served mutants
