@@ -1,11 +1,12 @@
-"""What Hypothesis draws: valid policies drawn small, inputs, and sessions that inputs can reach."""
+"""What Hypothesis draws: inputs, and sessions that inputs can reach. What others draw too is in reattach.strategies."""
 
 from attrs import frozen
 from hypothesis import strategies as st
 
-from reattach.machine.cursor import ABSENT, MALFORMED, Cursor, Presence
+from reattach import strategies
+from reattach.machine.cursor import Cursor
 from reattach.machine.modes import Mode
-from reattach.machine.policy import Policy, is_valid
+from reattach.machine.policy import Policy
 from reattach.machine.session import Session
 from reattach.machine.transition import (
     Accepted,
@@ -26,20 +27,7 @@ from reattach.machine.transition import (
 
 TAG = "T"
 
-policies = st.builds(
-    Policy,
-    window_events=st.integers(2, 5),
-    window_ms=st.integers(5, 12),
-    window_bytes=st.integers(1, 6),
-    stall_ms=st.integers(1, 4),
-    stall_reads=st.integers(1, 3),
-    absence_ms=st.integers(1, 9),
-    open_streams=st.integers(2, 4),
-    sessions=st.integers(1, 3),
-    heartbeat_ms=st.integers(1, 6),
-    retry_ms=st.just(0),
-).filter(is_valid)
-"""Small enough that each limit and budget is reached by a few inputs."""
+policies = strategies.policies()
 
 
 @frozen
@@ -49,17 +37,7 @@ class Fresh:
     cursor: Cursor | None
 
 
-cursors = st.one_of(
-    st.just(ABSENT),
-    st.just(MALFORMED),
-    st.builds(
-        Cursor,
-        st.just(Presence.PRESENT),
-        st.sampled_from([TAG, TAG, TAG, TAG, "U"]),
-        st.integers(0, 5),
-        st.integers(0, 20),
-    ),
-)
+cursors = strategies.cursors(TAG)
 connections = st.integers(0, 6)
 streams = st.integers(0, 5)
 
