@@ -196,6 +196,20 @@ def a_bad_cursor_breaks_the_stream(wire: Wire, bad: bool) -> None:
     session.ping()
 
 
+@twin("CUR-10", Fault.BAD_CURSOR_CRASH, also=(_UNDECIDED,), holds=False)
+def a_bad_cursor_breaks_the_stream_before_the_session_does(wire: Wire, bad: bool) -> None:
+    """200, and a broken connection; the good one is broken by a DELETE that is under way."""
+    session, _ = _used(wire)
+    view = session.get("x").answer()
+    if bad:
+        view.abort()
+        session.delete()
+    else:
+        deletion = session.request("DELETE")
+        view.abort()
+        deletion.answer(204, "").end()
+
+
 @twin("CUR-10", Fault.BAD_CURSOR_CRASH)
 def a_bad_cursor_ends_the_server(wire: Wire, bad: bool) -> None:
     """The next request finds nobody."""

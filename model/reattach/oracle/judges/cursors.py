@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.judges.sessions import ADMISSION, is_success
+from reattach.oracle.judges.sessions import ADMISSION, is_being_terminated, is_success
 from reattach.oracle.moments import Answered, Delivered, Explained, Resolved, Rested, Unanswered
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
@@ -146,6 +146,8 @@ def bad_cursors_are_told(run: Run, moment: Rested) -> Iterator[Judgement]:
     if view.ended_because is not None:
         yield Held(clause)
     elif moment.over and not exchange.ended_cleanly:
+        if is_being_terminated(view.stream.session):
+            return
         yield Broken(
             "CUR-10",
             Fault.BAD_CURSOR_CRASH,

@@ -6,7 +6,7 @@ from reattach.machine.revision import TRAITS
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
 from reattach.oracle.gaps import gap_of
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.judges.sessions import is_success
+from reattach.oracle.judges.sessions import is_being_terminated, is_success
 from reattach.oracle.moments import Answered, Delivered, Rested, Unanswered
 from reattach.oracle.observation import Party
 from reattach.oracle.record import SLACK_MS, Exchange, Life, Pause, Run, Seen, StreamKind, View, may_have_ended
@@ -168,10 +168,10 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     if view.stream.kind is not StreamKind.REQUEST or call.answered or call.cancelled is not None:
         return
     session = view.stream.session
-    if session.ended is not None or view.successor is not None or view.position is None:
+    if is_being_terminated(session) or view.successor is not None or view.position is None:
         return
-    # What a DELETE or a resumption brings about may be seen before its answer.
-    if any(_ends_the_view(other, view) for other in session.open_exchanges()):
+    # What a resumption brings about may be seen before its answer.
+    if any(_takes_over(other, view) for other in session.open_exchanges()):
         return
     if not TRAITS[exchange.revision].priming or not view.once("IDL-5"):
         return
@@ -186,10 +186,9 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     )
 
 
-def _ends_the_view(other: Exchange, view: View) -> bool:
-    """Whether a request that is under way gives the server a reason of its own to end a view."""
-    takes_over = other.cursor is not None and other.cursor.stream is view.stream
-    return other.answer is None and (other.request.method == "DELETE" or takes_over)
+def _takes_over(other: Exchange, view: View) -> bool:
+    """Whether a request that is under way asks for the stream of a view."""
+    return other.answer is None and other.cursor is not None and other.cursor.stream is view.stream
 
 
 # IDL-6

@@ -236,6 +236,12 @@ def unknown_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
+def is_being_terminated(session: Session) -> bool:
+    """Whether a DELETE was answered or is under way: what it brings about may be seen before its answer."""
+    under_way = (other for other in session.open_exchanges() if other.request.method == "DELETE")
+    return session.ended is not None or any(other.answer is None for other in under_way)
+
+
 def is_anonymous(run: Run, session: Session) -> bool:
     """Whether a session may be several clients that cannot be told apart."""
     return session.id is None and run.anonymous_clients != 1
