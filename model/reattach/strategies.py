@@ -1,10 +1,11 @@
-"""Hypothesis strategies: policies, event ids, cursors, and ``Last-Event-ID`` headers, good ones and bad in every way.
+"""Hypothesis strategies: policies, histories, event ids, cursors, and ``Last-Event-ID`` headers, good and bad ones.
 
 For tests of servers, clients, stores and parsers that have to do with resumption; docs/strategies.md has examples.
 Needs Hypothesis (``reattach[campaign]``).
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from attrs import frozen
 from hypothesis import strategies as st
@@ -23,7 +24,10 @@ from reattach.machine.cursor import (
 from reattach.machine.policy import Policy, is_valid
 from reattach.oracle.record import Bearing
 
-__all__ = ["Bearing", "LastEventId", "cursors", "event_ids", "last_event_ids", "policies", "tags"]
+if TYPE_CHECKING:
+    from reattach.live.experiments.history import History
+
+__all__ = ["Bearing", "LastEventId", "cursors", "event_ids", "histories", "last_event_ids", "policies", "tags"]
 
 _NUMBERS = st.one_of(st.integers(1, 20), st.integers(1, MAX_INTEGER))
 
@@ -63,6 +67,18 @@ def cursors(tag: str, *, stream: int = 5, seq: int = 20) -> st.SearchStrategy[Cu
     mostly = st.sampled_from([tag, tag, tag, tag, f"not-{tag}"])
     named = st.builds(Cursor, st.just(Presence.PRESENT), mostly, st.integers(0, stream), st.integers(0, seq))
     return st.one_of(st.just(ABSENT), st.just(MALFORMED), named)
+
+
+def histories(policy: Policy, *, pushes: bool = True) -> st.SearchStrategy["History"]:
+    """What a client and a network may do, as a campaign plays it on a server that runs by ``policy``.
+
+    Each step is chosen with the machine's state in view. ``pushes`` only if the server has the tool ``reattach_push``.
+    ``History.parameters()`` is its form in JSON.
+    """
+    # What plays histories comes with sockets; the other strategies do without.
+    from reattach.live.campaign.strategies import histories as of_campaign
+
+    return of_campaign(policy, pushes)
 
 
 @frozen

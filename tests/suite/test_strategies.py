@@ -8,12 +8,13 @@ from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from reattach.forged import malformed
+from reattach.live.experiments.history import Call, Push
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.decision import Fresh, Reason, Reattach, Refuse, decide_cursor
 from reattach.machine.policy import Policy, is_valid
 from reattach.machine.session import Session
 from reattach.machine.transition import Emit, OpenStream, open_session, step
-from reattach.strategies import Bearing, LastEventId, cursors, event_ids, last_event_ids, policies, tags
+from reattach.strategies import Bearing, LastEventId, cursors, event_ids, histories, last_event_ids, policies, tags
 
 ROOT = Path(__file__).parents[2]
 TAG = "abcdefghijklmnopqrstuv"
@@ -110,6 +111,19 @@ def test_event_ids_parse_to_what_they_name(tag: str, data: st.DataObject) -> Non
     parsed = parse_cursor((data.draw(event_ids(tag)),))
     assert (parsed.presence, parsed.tag) == (Presence.PRESENT, tag)
     assert parse_cursor((data.draw(event_ids()),)).presence is Presence.PRESENT
+
+
+@given(st.data())
+def test_histories_keep_to_what_the_server_has(data: st.DataObject) -> None:
+    policy = data.draw(policies())
+    steps = data.draw(histories(policy, pushes=False)).steps
+    assert steps
+    assert isinstance(steps[0], Call)
+    assert not any(isinstance(step, Push) for step in steps)
+
+
+def test_histories_push_where_that_is_possible() -> None:
+    assert find(histories(Policy()), lambda history: any(isinstance(step, Push) for step in history.steps))
 
 
 def test_cursors_are_of_the_session_and_of_others() -> None:
