@@ -251,7 +251,7 @@ async def test_a_violation_that_needs_luck_is_shrunk_and_not_dropped() -> None:
         plays += 1
         return FOUND if deletes_after_a_resumption(made) and plays % 3 == 0 else {}
 
-    campaign = await searched(shows)
+    campaign = await searched(shows, plays=800)
     (shrunk,) = campaign.shrunk
     assert len(shrunk.history.steps) == 2
     assert 3 <= shrunk.shown <= 4 < shrunk.of

@@ -33,10 +33,10 @@ AT_ONCE = 8
 """The most histories that are played at the same time."""
 TRIES = 6
 """How often a smaller history is played before it is taken not to show a violation."""
-SURE = 3
-"""A violation that shows in so many plays in a row is taken to show every time."""
 CONFIRMATIONS = 10
 """How often the smallest history is played to say how often it shows the violation, if there is time."""
+FEW = 3
+"""The same, if the budget is spent."""
 SHRINK_MS = 25_000
 """How long shrinking one violation may take."""
 _EXAMPLES = 1_000_000
@@ -268,22 +268,25 @@ class _Search:
         """Go to a smaller history that still shows it, as long as there is one and the time allows."""
         limits = self.campaign.limits
         until = limits.now() + SHRINK_MS
-        # One that shows every time needs one try to be seen not to; one that needs luck needs several.
-        tries = 1 if all(self._seen(history, SURE)) else TRIES
+        at_first = len(self._shown(history, TRIES))
+        # One that shows every time needs one try to be seen not to. One that needs luck needs several, and a smaller
+        # one must not need much more of it, or what is left in the end cannot be shown again.
+        tries, wanted = (1, 1) if at_first == TRIES else (TRIES, max(1, at_first // 2))
         smaller_ones = smaller(history)
         while limits.now() < until and not limits.is_over():
             candidate = next(smaller_ones, None)
             if candidate is None:
                 break
-            shown = [each for each in self._seen(candidate, tries) if each is not None]
-            if shown:
+            shown = self._shown(candidate, tries)
+            if len(shown) >= wanted:
                 history, finding = candidate, shown[0]
                 smaller_ones = smaller(history)
-        again = self._seen(history, SURE if limits.is_over() else CONFIRMATIONS)
-        times = sum(each is not None for each in again)
-        self.campaign.shrunk.append(Shrunk(history=history, finding=finding, shown=times, of=len(again)))
+        plays = FEW if limits.is_over() else CONFIRMATIONS
+        again = self._shown(history, plays)
+        self.campaign.shrunk.append(Shrunk(history=history, finding=finding, shown=len(again), of=plays))
 
-    def _seen(self, history: History, tries: int) -> list[Finding | None]:
-        """What is looked for, as each of several plays of a history shows it, if it does."""
+    def _shown(self, history: History, tries: int) -> list[Finding]:
+        """What is looked for, as often as several plays of a history show it."""
         assert self.target is not None
-        return [shown.get(self.target) for shown in self.campaign.played(self.loop, history, tries)]
+        plays = self.campaign.played(self.loop, history, tries)
+        return [shown[self.target] for shown in plays if self.target in shown]
