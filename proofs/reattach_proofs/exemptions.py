@@ -18,6 +18,7 @@ _LISTING = "which actions the explorer tries, within its bounds; it changes noth
 EXEMPT: tuple[Exemption, ...] = (
     Exemption("decision", "status_of", "an HTTP status, looked up in a table; tested for every reason"),
     Exemption("decision", "admit", "four truth values and no integer; tested exhaustively"),
+    Exemption("session", "age_deadline", "when a clock next has to look; tested against what time evicts"),
     Exemption("server", "_items", "the order in which sessions are compared; no rule is in it"),
     Exemption("client", "initialize", _BEGINNING),
     Exemption("client", "_receive_session", _BEGINNING),

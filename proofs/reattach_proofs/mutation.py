@@ -44,6 +44,7 @@ MODULES = ("decision", "session", "transition")
 TESTS: Mapping[str, tuple[str, ...]] = {
     "window": ("tests/machine/test_window.py", "tests/proofs/test_contract.py"),
     "decision.admit": ("tests/machine/test_decision.py",),
+    "session.age_deadline": ("tests/machine/test_budgets.py",),
 }
 """What the proofs do not execute (``exemptions``), and the tests that must refute a change of it instead."""
 TEST_SECONDS = 120

@@ -8,7 +8,7 @@ from tests.machine.profiles import examples
 from tests.machine.strategies import reached
 
 from reattach.machine.policy import Policy
-from reattach.machine.session import Session
+from reattach.machine.session import Session, age_deadline
 from reattach.machine.transition import (
     Accepted,
     Arrive,
@@ -30,6 +30,8 @@ from reattach.machine.transition import (
     WriteEvent,
     WriteHeartbeat,
     advance,
+    open_session,
+    react,
 )
 
 STALLED = Cause.STALLED
@@ -307,3 +309,20 @@ def test_to_advance_at_once_or_in_two_steps_is_the_same(
     assert second.session == at_once.session
     assert set(first.endings) | set(second.endings) == set(at_once.endings)
     assert len(first.endings) + len(second.endings) == len(at_once.endings)
+
+
+# Age
+
+
+def test_an_event_is_held_until_its_deadline_and_no_longer() -> None:
+    session = advance(POLICY_OF_AGE, _with_an_event(at=5), age_deadline(POLICY_OF_AGE, 5) - 1).session
+    assert [entry.at for entry in session.window.held] == [5]
+    assert advance(POLICY_OF_AGE, session, age_deadline(POLICY_OF_AGE, 5)).session.window.held == ()
+
+
+POLICY_OF_AGE = policy_with(window_ms=40, absence_ms=1_000)
+
+
+def _with_an_event(at: int) -> Session:
+    opened = open_session("tag", "", 0)
+    return react(POLICY_OF_AGE, advance(POLICY_OF_AGE, opened, at).session, Emit(0, 1, None)).session

@@ -168,6 +168,11 @@ def absence_deadline(policy: Policy, session: Session) -> int:
     return session.seen + policy.absence_ms + 1
 
 
+def age_deadline(policy: Policy, at: int) -> int:
+    """The first millisecond at which an event that was emitted ``at`` is held no longer (WIN-2)."""
+    return at + policy.window_ms + 1
+
+
 def is_occupied(session: Session) -> bool:
     """Whether something of the session is open: a request, a view, an unfinished request stream (IDL-4)."""
     for stream in session.streams:

@@ -27,6 +27,7 @@ from reattach.machine.session import (
     NO_STREAM,
     Session,
     absence_deadline,
+    age_deadline,
     find_stream,
     is_behind,
     is_occupied,
@@ -211,5 +212,5 @@ def _deadline(policy: Policy, session: Session) -> int:
     if not is_occupied(session):
         deadlines.append(absence_deadline(policy, session))
     if session.window.held:
-        deadlines.append(session.window.held[0].at + policy.window_ms + 1)
+        deadlines.append(age_deadline(policy, session.window.held[0].at))
     return min(deadlines, default=NEVER)
