@@ -10,6 +10,7 @@ from attrs import evolve, field, frozen
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.io.hostile import hostile
+from tests.oracle.wire import Wire
 from tests.project.readme import SAMPLE
 
 from reattach.clauses import Registry, load_registry
@@ -297,3 +298,19 @@ def test_no_secret_and_no_template_is_missing(report: Report, run: Run, registry
     assert "c9f09f890cb2454b9abe017cbc48367b" not in text
     templates = Path(render_html.__globals__["__file__"]).with_name("templates")
     assert {each.name for each in templates.iterdir()} == {"report.html.j2", "report.css"}
+
+
+def test_what_an_exchange_leaves_out_is_not_said_to_be_missing() -> None:
+    wire = Wire()
+    session = wire.session()
+    session.emit("A", 9).bare("a0").log("a3", "A", 3).cut()
+    session.get("a3").answer().log("a4", "A", 4).log("a7", "A", 7).log("a9", "A", 9)
+    article = shown(*wire.observations)
+    wrong = article.one(cls="default").one(cls="fared").text
+    assert wrong == (
+        "· A#1 not shown · A#2 not shown ✓ A#3 a3 on B ✓ A#4 a4 on C · A#5 not shown · A#6 not shown"
+        " ✓ A#7 a7 on C ○ A#8 not delivered ✓ A#9 a9 on C"
+    )
+    before = article.every(cls="state")[-2].text
+    assert "not delivered" not in before
+    assert "between them messages that the exchange leaves out" in before

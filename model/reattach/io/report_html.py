@@ -270,7 +270,7 @@ def _rows(
                 lines=tuple(_line(step.text, step.id) for step in passage.steps),
                 bars=bars[number],
                 wrong=any(step.wrong for step in passage.steps),
-                state=_state(shadow, seen, letters, ids),
+                state=_state(shadow, seen, letters, ids, wrong=number == len(passages) - 1),
             )
         )
     return tuple(rows)
@@ -306,11 +306,12 @@ def _whole(line: Line) -> str:
 
 
 def _state(
-    shadow: Shadow | None, seen: Observation, letters: Mapping[int, str], ids: Mapping[str, str]
+    shadow: Shadow | None, seen: Observation, letters: Mapping[int, str], ids: Mapping[str, str], *, wrong: bool
 ) -> State | None:
     if shadow is None:
         return None
-    return State(facts(shadow, seen, letters), fared(shadow, letters, ids), owed(shadow))
+    told = facts(shadow, seen, letters, wrong=wrong)
+    return State(told, fared(shadow, letters, ids, wrong=wrong), owed(shadow))
 
 
 def _bars(passages: Sequence[Passage], letters: Mapping[int, str]) -> list[tuple[Bar | None, ...]]:

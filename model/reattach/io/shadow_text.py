@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from reattach.machine.session import Greeting
 from reattach.machine.transition import NoView, WriteEnd, WriteEvent, WriteGreeting, WriteOvertaken, Written
 from reattach.oracle.message import message_key
 from reattach.oracle.observation import Closed, Frame, Observation, Party, Request
-from reattach.oracle.shadow import Known, Shadow
+from reattach.oracle.shadow import Shadow
 
 _RUN = 4
 """More messages than this in a row that fared alike are shown by their first and last."""
@@ -24,11 +24,18 @@ class Fared:
     id: str
     """Its event id, shortened as elsewhere in the exchange; empty if the exchange does not show it."""
     where: str
-    """On which connections it was delivered; empty if on none."""
+    """On which connections it was delivered; empty if the exchange does not show it delivered."""
+    missing: bool
+    """Whether it is known that it was not delivered where it should have been."""
 
 
-def facts(shadow: Shadow, seen: Observation, letters: Mapping[int, str]) -> tuple[tuple[str, str], ...]:
-    """What the machine says once ``seen`` was observed, as terms and their words. ``letters`` name the connections."""
+def facts(
+    shadow: Shadow, seen: Observation, letters: Mapping[int, str], *, wrong: bool = False
+) -> tuple[tuple[str, str], ...]:
+    """What the machine says once ``seen`` was observed, as terms and their words. ``letters`` name the connections.
+
+    Only of the first wrong thing it is sure that the exchange shows what came directly before it on the connection.
+    """
     told = [("its cursor", _given(shadow, letters))] if shadow.resumes else []
     if shadow.gone or shadow.refusal is not None:
         return (*told, ("the model", _refuses(shadow)))
@@ -36,7 +43,9 @@ def facts(shadow: Shadow, seen: Observation, letters: Mapping[int, str]) -> tupl
     if shadow.position is not None:
         after = f"after {_name(shadow.position)}" if shadow.position else "at the start of the stream"
         told.append(("the view stood", after))
-    if shadow.asked:
+    if not wrong and _is_beyond(shadow, seen):
+        told.append(("between them", "messages that the exchange leaves out"))
+    elif shadow.asked:
         writes = ", then ".join(_write(each, shadow, letters) for each in shadow.writes)
         told.append((f"the model {_verb(seen)}", writes))
     return tuple(told)
@@ -55,13 +64,26 @@ def right(shadow: Shadow | None, wrong: Observation, letters: Mapping[int, str])
     return "writes " + ", then ".join(_write(each, shadow, letters) for each in shadow.writes[:first])
 
 
-def fared(shadow: Shadow, letters: Mapping[int, str], ids: Mapping[str, str]) -> tuple[Fared, ...]:
-    """The messages of the stream that are known to be emitted. ``ids`` has shortened event ids."""
+def fared(
+    shadow: Shadow, letters: Mapping[int, str], ids: Mapping[str, str], *, wrong: bool = False
+) -> tuple[Fared, ...]:
+    """The messages of the stream that are known to be emitted. ``ids`` has shortened event ids; ``wrong`` as above."""
+    keys = [known.key for known in shadow.held]
+    position = keys.index(shadow.position) if shadow.position in keys else -1
+    messages = [
+        Fared(
+            key=_name(known.key),
+            id=ids.get(known.id or "", known.id or ""),
+            where=_listed([letters[connection] for connection in known.connections if connection in letters]),
+            missing=wrong and place > position and not known.connections,
+        )
+        for place, known in enumerate(shadow.held)
+    ]
     shown: list[Fared] = []
-    for _, group in groupby(shadow.held, key=lambda known: known.connections):
-        run = [_fared(known, letters, ids) for known in group]
+    for _, group in groupby(messages, key=lambda each: (each.where, each.missing)):
+        run = list(group)
         if len(run) > _RUN:
-            run = [run[0], Fared(f"{len(run) - 2} more", "", run[0].where), run[-1]]
+            run = [run[0], evolve(run[0], key=f"{len(run) - 2} more", id=""), run[-1]]
         shown += run
     return tuple(shown)
 
@@ -71,9 +93,10 @@ def owed(shadow: Shadow) -> str:
     return f"{shadow.owed} more to be sent by the call" if shadow.owed else ""
 
 
-def _fared(known: Known, letters: Mapping[int, str], ids: Mapping[str, str]) -> Fared:
-    where = _listed([letters[connection] for connection in known.connections if connection in letters])
-    return Fared(_name(known.key), ids.get(known.id or "", known.id or ""), where)
+def _is_beyond(shadow: Shadow, seen: Observation) -> bool:
+    """Whether a message came that is not the one which follows the last that the exchange shows."""
+    first = next((each for each in shadow.writes if isinstance(each, WriteEvent)), None)
+    return isinstance(seen, Frame) and seen.has_data and first is not None and not _is_same(first, seen)
 
 
 def _verb(seen: Observation) -> str:

@@ -2,17 +2,18 @@
 
 from collections.abc import Iterable
 
-from reattach.oracle.record import Event, Exchange, Seen, View
+from reattach.oracle.record import Event, Exchange, Run, Seen, View
 
 
 def evidence(*exchanges: Exchange | None, show: Iterable[Seen | None] = (), last: Seen) -> tuple[Seen, ...]:
     """What shows that ``last`` is wrong.
 
     Of each exchange: request, status line, body, first event, pauses and end; of their sessions: the initialize that
-    opened them, with its status line. ``show`` adds observations, such as the event of a cursor. Nothing after
-    ``last`` is kept, and ``last`` comes last.
+    opened them, with its status line; of the view that ``last`` is on, the message that it delivered before. ``show``
+    adds observations, such as the event of a cursor. Nothing after ``last`` is kept, and ``last`` comes last.
     """
     chosen: dict[int, Seen] = {}
+    _add(chosen, _delivered_before(last))
     for exchange in (one for one in exchanges if one is not None):
         opener = exchange.session.opener if exchange.session is not None else None
         if opener is not None and opener is not exchange:
@@ -27,9 +28,21 @@ def evidence(*exchanges: Exchange | None, show: Iterable[Seen | None] = (), last
     return (*(chosen[index] for index in sorted(chosen) if index < last.index), last)
 
 
+def _delivered_before(last: Seen) -> Seen | None:
+    view = last.exchange.view if last.exchange is not None else None
+    earlier = [seen for seen in view.delivered.values() if seen.index < last.index] if view is not None else []
+    return max(earlier, key=lambda seen: seen.index, default=None)
+
+
 def cursor_of(view: View) -> tuple[Seen, ...]:
     """The delivery that gave a view its cursor."""
     return (view.cursor.seen,) if view.cursor is not None else ()
+
+
+def issued_of(run: Run, exchange: Exchange) -> tuple[Seen, ...]:
+    """The delivery that first gave anyone the cursor of a request, whatever session that was."""
+    cursors = exchange.request.cursors
+    return tuple(event.seen for event in run.issued.get(cursors[0], ())[:1]) if len(cursors) == 1 else ()
 
 
 def expectation_of(view: View) -> tuple[Seen, ...]:

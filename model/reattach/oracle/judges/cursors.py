@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from reattach.oracle.evidence import cursor_of, evidence, named, position
+from reattach.oracle.evidence import cursor_of, evidence, issued_of, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import ADMISSION, is_being_terminated, is_success
 from reattach.oracle.moments import Answered, Delivered, Explained, Resolved, Rested, Unanswered
@@ -125,7 +125,7 @@ def bad_cursors_get_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
         evidence(
             owned.exchange if owned is not None else event.exchange if event is not None else moment.owner_exchange,
             exchange,
-            show=(owned.seen if owned is not None else None,),
+            show=(owned.seen if owned is not None else None, *issued_of(run, exchange)),
             last=moment.seen,
         ),
     )
@@ -160,7 +160,7 @@ def bad_cursors_are_told(run: Run, moment: Rested) -> Iterator[Judgement]:
             clause,
             Fault.BAD_CURSOR_SILENT,
             f"{what} was answered 200 with an event stream and {how}",
-            evidence(exchange, last=moment.seen),
+            evidence(exchange, show=issued_of(run, exchange), last=moment.seen),
         )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from reattach.oracle.evidence import evidence, named
+from reattach.oracle.evidence import evidence, issued_of, named
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Answered, Delivered, Rested
 from reattach.oracle.observation import Party
@@ -145,7 +145,7 @@ def sessions_are_isolated(run: Run, moment: Delivered) -> Iterator[Judgement]:
             owned.exchange if owned is not None else moment.owner_exchange,
             *cursor_source(view),
             view.exchange,
-            show=(owned.seen if owned is not None else None, view.cursor.seen if view.cursor is not None else None),
+            show=(owned.seen if owned is not None else None, *issued_of(run, view.exchange)),
             last=moment.seen,
         ),
     )
