@@ -1,6 +1,8 @@
 """The pytest plugin, as a server's author uses it: in a folder of its own, in a process of its own."""
 
+import os
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -258,3 +260,24 @@ def test_the_documentation_names_every_attribute_and_option() -> None:
     assert len(attributes) > 10
     assert len(options) > 5
     assert [name for name in (*attributes, *options) if f"`{name}" not in text] == []
+
+
+SDK_PYTHON = os.environ.get("REATTACH_SDK_PYTHON", "")
+
+
+@pytest.mark.real
+@pytest.mark.skipif(not Path(SDK_PYTHON).is_file(), reason="REATTACH_SDK_PYTHON names no interpreter with mcp")
+def test_the_official_python_sdk_in_a_test_suite(folder: pytest.Pytester) -> None:
+    """Its faults fail their tests, and a baseline of them lets the suite pass."""
+    demo_server = ROOT / "model" / "reattach" / "live" / "demo_server.py"
+    command = f"{shlex.join([SDK_PYTHON, str(demo_server)])} --port {{port}}"
+    write(folder, f"class TestMine(reattach.pytest_plugin.Conformance):\n    command = {command!r}\n")
+    shown = folder.runpytest_subprocess("--reattach-budget", "30", timeout=200)
+    faults = dict(re.findall(r"^([A-Z]{3}-\d+) ([a-z-]+): ", shown.stdout.str(), re.MULTILINE))
+    assert {"SES-5": "cross-session-leak", "DEL-2": "silent-gap"}.items() <= faults.items()
+    found = re.findall(r"^\d+\. ([a-z-]+)  ([A-Z]{3}-\d+) ", shown.stdout.str(), re.MULTILINE)
+    entries = [BASELINE.format(clause, fault) + "intermittent = true\n" for fault, clause in found]
+    (folder.path / "known.toml").write_text("\n".join(entries))
+    shown = folder.runpytest_subprocess("--reattach-budget", "30", "--reattach-baseline", "known.toml", timeout=200)
+    assert shown.ret == pytest.ExitCode.OK
+    assert shown.parseoutcomes()["passed"] > 20
