@@ -140,11 +140,11 @@ HEAD = """# Served mutants
 
 Written by `make mutants`. Each row is the reference server with one mistake in it (`reattach serve --mutant NAME`),
 probed as `reattach demo` probes the reference server: by the policy that it declares, as two principals, with one seed.
-The probe is stopped when it has reported the mutant's own clause and class. *After* is the time from the start of the
-probe, the server answering, to that finding; *lines* is the length of the shortest exchange that shows it. The
-conformance suite's column is what its scenarios about sessions and event streams say of the same server: how many
-checks passed, and which fail or warn. Numbers in brackets are those of the collections of real servers (S) and bug
-reports (B) on which the standard rests.
+The probe is stopped when it has reported the mutant's own clause and class; if it has not, and there is time within
+60 s, it is run again with the next seed. *After* is the time from the start of the probe, the server answering, to that
+finding; *lines* is the length of the shortest exchange that shows it. The conformance suite's column is what its
+scenarios about sessions and event streams say of the same server: how many checks passed, and which fail or warn.
+Numbers in brackets are those of the collections of real servers (S) and bug reports (B) on which the standard rests.
 """
 
 
