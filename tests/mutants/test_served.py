@@ -25,6 +25,11 @@ def test_an_unknown_mutant_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[
     assert [line.count("no-such-mutant") for line in err.splitlines()] == [1, 1]
 
 
+def test_an_sdk_that_is_not_there_is_one_line_and_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert probe_mutants(["--sdk-python", "no-such-python"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_a_server_with_a_mistake_says_so() -> None:
     command = [sys.executable, "-m", "reattach.cli", "serve", "--mutant", "no-ttl", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

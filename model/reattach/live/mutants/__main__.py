@@ -34,22 +34,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--output", type=Path, default=DOCUMENT, help=f"the document ({DOCUMENT})")
     parser.add_argument("--suite", type=Path, default=SUITE, help=f"where the conformance suite is ({SUITE})")
     parser.add_argument("--sdk-python", default="", help="an interpreter that has the package mcp")
-    parser.add_argument(
-        "--generated", type=int, default=40, metavar="N", help="how many generated mutants at most (40)"
-    )
-    parser.add_argument(
-        "--generated-seconds",
-        type=float,
-        default=240,
-        metavar="S",
-        help="for at most so long (240)",
-    )
+    parser.add_argument("--generated", type=int, default=40, metavar="N", help="this many generated ones at most (40)")
+    parser.add_argument("--generated-seconds", type=float, default=240, metavar="S", help="for at most so long (240)")
     given = parser.parse_args(arguments)
     try:
-        names = [mutant_named(name).name for name in given.names]
-    except UnknownMutantError as error:
+        return _run(given)
+    except (UnknownMutantError, demo.DemoError) as error:
         print(f"reattach.live.mutants: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("reattach.live.mutants: interrupted", file=sys.stderr)
+        return 1
+
+
+def _run(given: argparse.Namespace) -> int:
+    names = [mutant_named(name).name for name in given.names]
+    if given.sdk_python and not names:
+        demo.sdk_version(given.sdk_python)  # what is missing is told at once
     suite = find_suite(given.suite)
     if suite is None:
         print(f"the conformance suite is not installed in {given.suite}; its column stays empty")

@@ -99,6 +99,9 @@ async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdi
             result = await run
         finally:
             late.cancel()
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError  # the probe has taken it for its own end
         elapsed = (time.monotonic_ns() - began) // 1_000_000
     watch.see(result.report.findings, elapsed)
     stopped = "" if watch.stopped and result.stopped == "interrupted" else result.stopped
