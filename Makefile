@@ -58,7 +58,7 @@ mutants-proofs: $(TEST) ## Change every comparison and constant of the kernel, a
 	$(BIN)/python -m reattach_proofs.mutation
 
 mutants: $(RUN) $(SDK) ## Probe every served mutant, and run the official conformance suite beside it; writes docs/mutants.md
-	@command -v npm >/dev/null && $(MAKE) --no-print-directory $(SUITE) || echo "no npm: without the conformance suite" >&2
+	@command -v npm >/dev/null && $(MAKE) --no-print-directory $(SUITE) || echo "the conformance suite cannot be installed (npm)" >&2
 	$(BIN)/python -m reattach.live.mutants --sdk-python $(SDK_PYTHON)
 
 lint: $(TEST) ## ruff and mypy --strict
