@@ -33,6 +33,13 @@ stray = subprocess.Popen({SLEEPER!r}, start_new_session=True)
 with open(sys.argv[2], "w") as file:
     file.write(f"{{child.pid}} {{stray.pid}}")
 """
+TIDY = """
+import os, signal
+def tidy(*_):
+    open(sys.argv[2], "w").write("everything is in order")
+    os._exit(0)
+signal.signal(signal.SIGTERM, tidy)
+"""
 STUBBORN = """
 import signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -66,6 +73,21 @@ def test_what_was_started_is_ended(tmp_path: Path, extra: str) -> None:
             await server.stop()
             assert not any(lives(one) for one in started)
             await server.stop()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("asked", [True, False], ids=["stop", "kill"])
+def test_what_is_killed_puts_nothing_in_order(tmp_path: Path, asked: bool) -> None:
+    async def run() -> None:
+        server, written = command(tmp_path, TIDY)
+        async with asyncio.timeout(BOUND):
+            await server.start()
+            pid = server.pid
+            assert pid is not None
+            await (server.stop() if asked else server.kill())
+            assert not lives(pid)
+            assert written.exists() == asked
 
     asyncio.run(run())
 
