@@ -93,3 +93,11 @@ def test_the_example_of_a_test_suite(installed: Path, tmp_path: Path) -> None:
     assert shown.returncode == 1
     assert "DEL-1 duplicate-delivery" in shown.stdout
     assert re.search(r"reattach replay .*DEL-1-duplicate-delivery\.jsonl", shown.stdout)
+
+
+def test_the_page_finds_its_template(installed: Path, tmp_path: Path) -> None:
+    recording = Path(__file__).with_name("silent-gap.jsonl")
+    shown = run(installed, tmp_path, "replay", str(recording), "--format", "html")
+    assert shown.stderr == ""
+    assert shown.stdout.startswith("<!DOCTYPE html>")
+    assert "--bg:" in shown.stdout

@@ -10,7 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console, RenderableType
 
+from reattach.clauses import Registry
+from reattach.io.files import write_atomically
+from reattach.io.present import Format, render
 from reattach.io.report_text import to_text
+from reattach.io.run import EXIT_CODES, Presented, verdict_of
 from reattach.live.probe import DEFAULT_BUDGET_MS
 
 Command = Annotated[
@@ -54,6 +58,11 @@ Budget = Annotated[
     ),
 ]
 
+ReportFormat = Annotated[Format, typer.Option("--format", help="How to write the report.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", metavar="FILE", help="Write the report to a file.", show_default=False)
+]
+
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 """The name of an HTTP header."""
 
@@ -94,6 +103,17 @@ def command_line(*words: str | None, **options: str | bool | Sequence[str] | Non
         else:
             parts += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
     return shlex.join(parts)
+
+
+def write_report(presented: Presented, wanted: Format, output: Path | None, registry: Registry) -> None:
+    """Write a report in a format to a file, and say so; or to standard output. Raises OutputError."""
+    report = render(presented, wanted, registry)
+    if output is None:
+        print(report, end="")
+        return
+    write_atomically(output, report)
+    verdict = verdict_of(presented.report, presented.run)
+    print(f"verdict: {verdict.value} (exit {EXIT_CODES[verdict]}); the report is in {output}")
 
 
 def show(shown: RenderableType) -> None:

@@ -11,10 +11,10 @@ from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
 from reattach.commands.running import Probed, run_probe
 from reattach.io.baseline import read_baseline
-from reattach.io.files import OutputError, check_writable, write_atomically
+from reattach.io.files import OutputError, check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
-from reattach.io.present import Format, present, render, replay_folder, write_record, write_replays
+from reattach.io.present import Format, present, replay_folder, write_record, write_replays
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
 from reattach.live.probe import ProbeOptions
@@ -61,10 +61,8 @@ def probe(
     only: Annotated[
         list[str] | None, typer.Option(metavar="CLAUSE", help="Judge only this clause; repeatable.")
     ] = None,
-    format_: Annotated[Format, typer.Option("--format", help="How to write the report.")] = Format.TEXT,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the report to a file.", show_default=False)
-    ] = None,
+    format_: shared.ReportFormat = Format.TEXT,
+    output: shared.Output = None,
     fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
     baseline: shared.BaselineFile = None,
     record: Annotated[
@@ -154,11 +152,7 @@ def replays_of(probed: Probed, folder: Path | None, credentials: Sequence[str]) 
 def _show(presented: Presented, began: bool, wanted: Format, output: Path | None, registry: Registry) -> None:
     if not began:
         print(f"reattach: {plain(presented.run.stopped)}", file=sys.stderr)
-    if output is not None:
-        write_atomically(output, render(presented, wanted, registry))
-        verdict = verdict_of(presented.report, presented.run)
-        print(f"verdict: {verdict.value} (exit {EXIT_CODES[verdict]}); the report is in {output}")
-    elif wanted is not Format.TEXT:
-        print(render(presented, wanted, registry), end="")
+    if output is not None or wanted is not Format.TEXT:
+        shared.write_report(presented, wanted, output, registry)
     elif began:
         shared.show(text_report(presented, registry))

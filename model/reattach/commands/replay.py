@@ -4,20 +4,23 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from attrs import evolve
 from rich.console import Group
 from rich.text import Text
 
 from reattach.clauses import Registry, UnknownClauseError, load_registry
 from reattach.commands import options as shared
 from reattach.commands.running import Again, judge_again, run_again
+from reattach.io.files import check_writable
 from reattach.io.plain import plain
+from reattach.io.present import Format, present
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_text import finding_text
-from reattach.io.run import EXIT_CODES, Verdict
+from reattach.io.run import EXIT_CODES, FailOn, Run, Verdict, verdict_of
 from reattach.io.trace import Trace, TraceError, read_trace
 from reattach.live.probe import ProbeOptions
 from reattach.machine.revision import Revision
-from reattach.oracle.verdict import Fault, Finding, Profile, Report
+from reattach.oracle.verdict import ClauseResult, Fault, Finding, Outcome, Profile, Report
 
 _TOO_SHORT = "as recorded by the probe; the recorded exchange alone is too short to be judged again"
 
@@ -34,6 +37,8 @@ def replay(
     ca: shared.CaFile = None,
     also: shared.Also = None,
     restart: shared.Restart = False,
+    format_: shared.ReportFormat = Format.TEXT,
+    output: shared.Output = None,
 ) -> int:
     """Show a finding again: the recorded exchange judged again, or its experiment run again on a server.
 
@@ -42,6 +47,8 @@ def replay(
     registry = load_registry()
     trace = read_trace(file)
     recorded, profile, revision = read_finding(file, trace, registry)
+    if output is not None:
+        check_writable(output)
     live = target is not None or command is not None
     credentials: tuple[str, ...] = ()
     if live:
@@ -66,6 +73,12 @@ def replay(
         again = run_again(trace.header, options)
     else:
         again = judge_again(trace, profile, revision)
+    if output is not None or format_ is not Format.TEXT:
+        report, run = _report(file, trace, again, recorded, live)
+        run = evolve(run, target=target or command or run.target)
+        presented = present(report, run, credentials=credentials, replays=(str(file),) * len(report.findings))
+        shared.write_report(presented, format_, output, registry)
+        return EXIT_CODES[verdict_of(presented.report, presented.run)]
     seen = again.report if again.shown else Report(clauses=(), findings=(recorded,))
     shown = redact_report(seen, make_redactor(report_observations(seen), credentials)).findings[0]
     shared.show(Group(finding_text(1, shown, None, registry), "", Text(_outcome(file, trace, again, live))))
@@ -92,6 +105,35 @@ def read_finding(file: Path, trace: Trace, registry: Registry) -> tuple[Finding,
         experiment=header.experiment,
     )
     return finding, profile, revision
+
+
+def _report(file: Path, trace: Trace, again: Again, recorded: Finding, live: bool) -> tuple[Report, Run]:
+    """What was found out about the finding, as the report of a run that was about nothing else.
+
+    A recorded exchange that is too short to be judged again is shown and decides nothing.
+    """
+    header = trace.header
+    as_recorded = not live and not again.shown
+    unseen = ClauseResult(clause=recorded.clause, level=recorded.level, outcome=Outcome.NOT_OBSERVED, note=_TOO_SHORT)
+    judged = tuple(result for result in again.report.clauses if result.clause == recorded.clause)
+    report = Report(
+        clauses=(unseen,) if as_recorded else judged,
+        findings=(recorded,) if as_recorded else again.report.findings[:1],
+        notes=(_outcome(file, trace, again, live).partition("\n")[0],),
+    )
+    run = Run(
+        target=header.target,
+        server=header.server,
+        revision=header.revision,
+        profile=header.profile,
+        seed=header.seed,
+        stimulus=header.stimulus,
+        declaration=header.declaration,
+        stopped=again.stopped,
+        fail_on=FailOn.ANY,
+        recorded=as_recorded,
+    )
+    return report, run
 
 
 def _verdict(again: Again, live: bool) -> Verdict:

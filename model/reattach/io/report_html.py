@@ -23,7 +23,7 @@ from reattach.io.baseline import expectation_of
 from reattach.io.exchange import Passage, connection_letters, passages_of, short_ids
 from reattach.io.explain import speaker_of
 from reattach.io.plain import plain
-from reattach.io.run import EXIT_CODES, Presented, Run, counts, results_by_outcome, stale, verdict_of
+from reattach.io.run import EXIT_CODES, Presented, Run, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
 from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
@@ -102,8 +102,6 @@ class Shown:
     clause: Clause | None
     kind: str
     """The finding's kind as a name for styles."""
-    counts: bool
-    """Whether it makes the run fail."""
     expected: str
     """The reason why the baseline expects it; empty if it does not."""
     reproduced: str
@@ -199,7 +197,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("profile", run.profile),
         ("stimulus", run.stimulus),
         ("seed", "" if run.seed is None else str(run.seed)),
-        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s"),
+        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s" if run.elapsed_ms else ""),
         ("fails at", f"--fail-on {run.fail_on.value}"),
     )
     return [row for row in rows if row[1]]
@@ -216,7 +214,6 @@ def _shown(number: int, finding: Finding, replay: str | None, run: Run, registry
         finding=finding,
         clause=clause,
         kind=_KINDS[finding.kind],
-        counts=counts(finding.kind, run.fail_on) and expected is None,
         expected=expected.reason if expected is not None else "",
         reproduced=reproduction(finding.reproduced) if finding.reproduced is not None else "",
         summary=_shortened(finding.summary, short_ids(finding.evidence)),

@@ -117,7 +117,9 @@ def _result(finding: Finding, replay: str | None, place: int, run: Run) -> dict[
     result: dict[str, Json] = {
         "ruleId": finding.clause,
         "ruleIndex": place,
-        "level": _LEVELS[finding.kind],
+        # A recorded finding that was not seen again is there to be looked at.
+        "kind": "review" if run.recorded else "fail",
+        "level": "none" if run.recorded else _LEVELS[finding.kind],
         "message": {"text": "\n".join(lines)},
         "locations": [_location(run)],
         "occurrenceCount": finding.times,

@@ -64,6 +64,8 @@ class Run:
     stopped: str = ""
     """Why the run ended before its end; empty if it did not."""
     fail_on: FailOn = FailOn.MUST
+    recorded: bool = False
+    """Whether its findings are shown as they were recorded and were not seen again: then they decide nothing."""
     baseline: Baseline = ()
     """The findings that are expected; those of the clauses that the run is about."""
 
@@ -93,8 +95,8 @@ def counts(kind: Kind, fail_on: FailOn) -> bool:
 
 
 def fails(finding: Finding, run: Run) -> bool:
-    """Whether a finding makes its run fail: it counts, and the baseline does not expect it."""
-    return counts(finding.kind, run.fail_on) and expectation_of(finding, run.baseline) is None
+    """Whether a finding makes its run fail: it was seen, it counts, and the baseline does not expect it."""
+    return not run.recorded and counts(finding.kind, run.fail_on) and expectation_of(finding, run.baseline) is None
 
 
 @frozen(kw_only=True)
