@@ -147,7 +147,8 @@ def test_clause_reason_source_example_and_replay(page: Element, registry: Regist
     rule = article.one(cls="rule").text
     for words in (registry["SES-5"].statement, registry["SES-5"].reason, registry["SES-5"].source):
         assert " ".join(words.replace("`", "").split()) in rule
-    assert "reattach replay findings/one.jsonl" in article.text
+    assert "reattach replay findings/one.jsonl judges" in article.text
+    assert "reattach replay findings/one.jsonl --target http://127.0.0.1:8000/mcp" in article.text
     assert len(article.one(cls="example").every(cls="wrong")) > 0
 
 

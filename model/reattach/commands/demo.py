@@ -12,6 +12,7 @@ from reattach.commands.probe import replays_of
 from reattach.commands.running import run_probe
 from reattach.io.present import present
 from reattach.io.run import Presented
+from reattach.io.shell import command_line
 from reattach.live import demo as pair
 
 
@@ -35,9 +36,7 @@ def demo(
     registry = load_registry()
     version = pair.sdk_version(sdk_python)
     chosen = shared.choose_seed(seed)
-    command = shared.command_line(
-        "reattach", "demo", seed=str(chosen), budget=None if budget is None else f"{budget:g}"
-    )
+    command = command_line("reattach", "demo", seed=str(chosen), budget=None if budget is None else f"{budget:g}")
     budget_ms = shared.milliseconds(budget)
     presented: list[Presented] = []
     for name, options in (

@@ -2,7 +2,6 @@
 
 import re
 import secrets
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -91,18 +90,6 @@ def choose_seed(given: int | None) -> int:
 def milliseconds(seconds: float | None) -> int | None:
     """Seconds, as on the command line, in the unit of everything else."""
     return None if seconds is None else round(seconds * 1000)
-
-
-def command_line(*words: str | None, **options: str | bool | Sequence[str] | None) -> str:
-    """A command line for a shell, without the options that are None, False or empty."""
-    parts = [word for word in words if word is not None]
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if isinstance(value, bool | None):
-            parts += [option] if value else []
-        else:
-            parts += [word for each in ([value] if isinstance(value, str) else value) for word in (option, each)]
-    return shlex.join(parts)
 
 
 def write_report(presented: Presented, wanted: Format, output: Path | None, registry: Registry) -> None:

@@ -17,6 +17,7 @@ from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
+from reattach.io.shell import command_line
 from reattach.live.probe import ProbeOptions
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED
@@ -102,7 +103,7 @@ def probe(
     for file in filter(None, (output, record)):
         check_writable(file)
     # What repeats the run: the seed, and what differs from the defaults. How it is reported is left to the reader.
-    repeat = shared.command_line(
+    repeat = command_line(
         "reattach",
         "probe",
         url,

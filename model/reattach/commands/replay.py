@@ -17,6 +17,7 @@ from reattach.io.present import Format, present
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_text import finding_text
 from reattach.io.run import EXIT_CODES, FailOn, Run, Verdict, verdict_of
+from reattach.io.shell import replay_command
 from reattach.io.trace import Trace, TraceError, read_trace
 from reattach.live.probe import ProbeOptions
 from reattach.machine.revision import Revision
@@ -150,6 +151,4 @@ def _outcome(file: Path, trace: Trace, again: Again, live: bool) -> str:
             return f"seen again {tries}"
         return f"no verdict: {plain(again.stopped)}" if again.stopped else f"not seen again {tries}"
     verdict = "judged again from the recording: the same finding" if again.shown else _TOO_SHORT
-    target = trace.header.target
-    option = {"command": target} if "{port}" in target else {"target": target}
-    return f"{verdict}\nto run it again: {plain(shared.command_line('reattach', 'replay', str(file), **option))}"
+    return f"{verdict}\nto run it again: {plain(replay_command(str(file), trace.header.target))}"

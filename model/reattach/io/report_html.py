@@ -25,6 +25,7 @@ from reattach.io.explain import speaker_of
 from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
+from reattach.io.shell import replay_command
 from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import declared
@@ -118,6 +119,8 @@ class Shown:
     texts: tuple[str, ...]
     """The revisions of MCP whose text the clause names as its source."""
     replay: str | None
+    again: str
+    """The command that runs its experiment again; empty if no replay file was written."""
 
 
 _KINDS = {
@@ -226,6 +229,7 @@ def _shown(number: int, finding: Finding, replay: str | None, run: Run, registry
         else (),
         texts=tuple(dict.fromkeys(_TEXT_OF_MCP.findall(clause.source))) if clause is not None else (),
         replay=replay,
+        again=replay_command(replay, run.target) if replay else "",
     )
 
 
