@@ -38,7 +38,8 @@ def facts(
     """
     told = [("its cursor", _given(shadow, letters))] if shadow.resumes else []
     if shadow.gone or shadow.refusal is not None:
-        return (*told, ("the model", _refuses(shadow)))
+        # Of the wrong thing this is said apart (``right``).
+        return (*told, *([] if wrong else [("the model", _refuses(shadow))]))
     told.append(("stream", _stream(shadow, letters)))
     if shadow.position is not None:
         after = f"after {_name(shadow.position)}" if shadow.position else "at the start of the stream"
