@@ -126,6 +126,7 @@ def run_suite(wanted: Wanted, folder: Path, only: Sequence[str] = ()) -> Suite:
     Raises what ``reattach probe`` would call bad input, and ``KeyboardInterrupt``.
     """
     registry = load_registry()
+    clauses = tuple(registry.find(each).id for each in only)
     baseline: Baseline = () if wanted.baseline is None else read_baseline(Path(wanted.baseline), registry)
     with _serving(wanted) as url:
         options = ProbeOptions(
@@ -142,9 +143,9 @@ def run_suite(wanted: Wanted, folder: Path, only: Sequence[str] = ()) -> Suite:
             also=wanted.also,
             restart=wanted.restart,
             budget_ms=None if wanted.budget is None else round(wanted.budget * 1000),
-            only=tuple(only),
+            only=clauses,
         )
-        probed = run_probe(options, fail_on=FailOn(wanted.fail_on), baseline=baseline, only=only)
+        probed = run_probe(options, fail_on=FailOn(wanted.fail_on), baseline=baseline, only=clauses)
     if probed.run.stopped.startswith(_ENDED_BY_USER):
         raise KeyboardInterrupt
     credentials = values_of(options.headers, options.second_principal)

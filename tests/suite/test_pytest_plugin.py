@@ -1,8 +1,10 @@
 """The pytest plugin, as a server's author uses it: in a folder of its own, in a process of its own."""
 
+import importlib
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 import textwrap
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from reattach.live.asgi import serving_app
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Profile
@@ -64,6 +67,27 @@ def test_three_lines_are_enough_and_each_clause_is_a_test(folder: pytest.Pyteste
         ]
     )
     assert not (folder.path / ".reattach").exists()
+
+
+def test_a_server_may_run_already_or_be_started(folder: pytest.Pytester) -> None:
+    command = f"{shlex.join([sys.executable, str(SERVERS / 'server.py')])} --port {{port}}"
+    sys.path.insert(0, str(SERVERS))
+    try:
+        independent = importlib.import_module("server")
+    finally:
+        sys.path.remove(str(SERVERS))
+    with serving_app(independent.Server().app()) as url:
+        text = f"""
+            class TestStarted(reattach.pytest_plugin.Conformance):
+                command = {command!r}
+
+            class TestRunning(reattach.pytest_plugin.Conformance):
+                url = {url!r}
+            """
+        write(folder, text)
+        assert run(folder, "-k", "SES-1 or SES-3").parseoutcomes()["passed"] == 4
+    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.1", int(url.split(":")[2][:-4]))):
+        pass  # what was served from a thread is gone with it
 
 
 def clauses(folder: pytest.Pytester) -> list[str]:
@@ -220,13 +244,17 @@ def test_the_fixture_probes_in_a_test_of_ones_own(folder: pytest.Pytester) -> No
         def test_misspelt(reattach_probe):
             reattach_probe(ap=1)
 
+        def test_no_clause(reattach_probe):
+            reattach_probe(app=Server().app(), only=["SES-44"])
+
         class TestOther:
             def test_suite(self, reattach_suite): ...
         """
     write(folder, text)
     shown = run(folder)
-    shown.assert_outcomes(passed=2, failed=1, errors=1)
+    shown.assert_outcomes(passed=2, failed=2, errors=1)
     shown.stdout.fnmatch_lines(["*no parameter 'ap'*"])
+    shown.stdout.fnmatch_lines(["*reattach: no clause 'SES-44'; did you mean*"])
     shown.stdout.fnmatch_lines(["*for classes that derive from Conformance*"])
 
 
