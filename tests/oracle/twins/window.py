@@ -107,6 +107,15 @@ def the_mark_is_refused(wire: Wire, bad: bool) -> None:
         _suffix(resume(session, cursor), call, N + 4 + 2 - N, N + 4)
 
 
+@twin("WIN-6", Fault.HEALTHY_VIEW_ENDED, declaration=DECLARED, holds=False)
+def a_reader_is_overtaken_before_anything_is_old(wire: Wire, bad: bool) -> None:
+    """The good one is overtaken when its stream is as old as the window holds events at most."""
+    call = wire.session().emit("A", 3 * N).bare(e(2, 2))
+    if not bad:
+        wire.pass_time(SHORT.window_ms)
+    call.bare(None, retry=10).comment(f"resumption-required {e(2, 2)} overtaken").end()
+
+
 @twin("WIN-6", Fault.HEALTHY_VIEW_ENDED, declaration=DECLARED)
 def a_healthy_reader_is_overtaken(wire: Wire, bad: bool) -> None:
     """One view, read all the time, and a tool that is in a hurry."""
