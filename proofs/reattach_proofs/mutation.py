@@ -222,10 +222,9 @@ def kill(mutation: Mutation, names: Sequence[str]) -> Fate:
 def kill_by_tests(mutation: Mutation, tests: Sequence[str]) -> Fate:
     """Run tests under the mutation, in a process of its own: a change of the window may make a loop endless."""
     began = time.perf_counter()
-    program = "import sys; from reattach_proofs import mutation; sys.exit(mutation.test_under(*sys.argv[1:]))"
-    command = [sys.executable, "-c", program, mutation.function, str(mutation.index), *tests]
+    _check_unchanged(tuple(tests))
     try:
-        code = subprocess.run(command, timeout=TEST_SECONDS, capture_output=True, check=False).returncode
+        code = _test(mutation.function, mutation.index, tests)
     except subprocess.TimeoutExpired:
         return Fate(mutation, f"the tests do not end within {TEST_SECONDS} s", len(tests), time.perf_counter() - began)
     if code not in (0, 1):
@@ -233,11 +232,24 @@ def kill_by_tests(mutation: Mutation, tests: Sequence[str]) -> Fate:
     return Fate(mutation, ", ".join(tests) if code else "", len(tests), time.perf_counter() - began)
 
 
+@cache
+def _check_unchanged(tests: tuple[str, ...]) -> None:
+    """Tests that fail anyway refute nothing."""
+    code = _test("", 0, tests)
+    if code != 0:
+        raise RuntimeError(f"{', '.join(tests)} do not pass on the machine as it is: exit {code}")
+
+
+def _test(function: str, index: int, tests: Sequence[str]) -> int:
+    program = "import sys; from reattach_proofs import mutation; sys.exit(mutation.test_under(*sys.argv[1:]))"
+    command = [sys.executable, "-c", program, function, str(index), *tests]
+    return subprocess.run(command, timeout=TEST_SECONDS, capture_output=True, check=False).returncode
+
+
 def test_under(function: str, index: str, *tests: str) -> int:
-    """Run tests under a mutation, and return pytest's exit code."""
+    """Run tests under a mutation of a function (none, if it is empty), and return pytest's exit code."""
     import pytest
 
-    mutation = next(each for each in changes.of_function(swap.MACHINE, function) if each.index == int(index))
     options = [
         "-x",
         "-q",
@@ -249,7 +261,12 @@ def test_under(function: str, index: str, *tests: str) -> int:
         "no:cov",
         "-o",
         "addopts=--import-mode=importlib",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",  # what the plugin's entry point names is imported already
     ]
+    if not function:
+        return int(pytest.main([*options, *tests]))
+    mutation = next(each for each in changes.of_function(swap.MACHINE, function) if each.index == int(index))
     with swap.swapped(mutation.function, mutation.code()):
         return int(pytest.main([*options, *tests]))
 
