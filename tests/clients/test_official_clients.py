@@ -80,7 +80,7 @@ CUTS = {
 def test_an_official_client_loses_nothing(client: str, cuts: list[Cut]) -> None:
     seen = asyncio.run(run_client(client, *cuts))
     assert seen["revision"] == "2025-11-25"
-    assert seen["tools"] == ["reattach_emit", "reattach_push"]
+    assert seen["tools"] == ["reattach_emit", "reattach_push", "test_reconnection"]
     assert seen["emitted"] == list(range(1, 31))
     assert seen["pushed"] == list(range(1, 11))
     assert seen["results"] == ["sent 30 messages", "sent 10 messages"]
