@@ -293,6 +293,15 @@ def test_the_documentation_names_every_attribute_and_option() -> None:
 SDK_PYTHON = os.environ.get("REATTACH_SDK_PYTHON", "")
 
 
+RACY = [
+    ("silent-gap", "ATT-4"),
+    ("split-view", "ATT-2"),
+    ("deaf-after-resume", "DEL-8"),
+    ("head-of-line-blocking", "IDL-6"),
+]
+"""What the SDK's server shows in some runs and not in others."""
+
+
 @pytest.mark.real
 @pytest.mark.skipif(not Path(SDK_PYTHON).is_file(), reason="REATTACH_SDK_PYTHON names no interpreter with mcp")
 def test_the_official_python_sdk_in_a_test_suite(folder: pytest.Pytester) -> None:
@@ -304,7 +313,7 @@ def test_the_official_python_sdk_in_a_test_suite(folder: pytest.Pytester) -> Non
     faults = dict(re.findall(r"^([A-Z]{3}-\d+) ([a-z-]+): ", shown.stdout.str(), re.MULTILINE))
     assert {"SES-5": "cross-session-leak", "DEL-2": "silent-gap"}.items() <= faults.items()
     found = re.findall(r"^\d+\. ([a-z-]+)  ([A-Z]{3}-\d+) ", shown.stdout.str(), re.MULTILINE)
-    entries = [BASELINE.format(clause, fault) + "intermittent = true\n" for fault, clause in found]
+    entries = [BASELINE.format(clause, fault) + "intermittent = true\n" for fault, clause in dict.fromkeys(found + RACY)]
     (folder.path / "known.toml").write_text("\n".join(entries))
     shown = folder.runpytest_subprocess("--reattach-budget", "30", "--reattach-baseline", "known.toml", timeout=200)
     assert shown.ret == pytest.ExitCode.OK
