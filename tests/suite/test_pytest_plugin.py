@@ -313,7 +313,8 @@ def test_the_official_python_sdk_in_a_test_suite(folder: pytest.Pytester) -> Non
     faults = dict(re.findall(r"^([A-Z]{3}-\d+) ([a-z-]+): ", shown.stdout.str(), re.MULTILINE))
     assert {"SES-5": "cross-session-leak", "DEL-2": "silent-gap"}.items() <= faults.items()
     found = re.findall(r"^\d+\. ([a-z-]+)  ([A-Z]{3}-\d+) ", shown.stdout.str(), re.MULTILINE)
-    entries = [BASELINE.format(clause, fault) + "intermittent = true\n" for fault, clause in dict.fromkeys(found + RACY)]
+    known = dict.fromkeys(found + RACY)
+    entries = [BASELINE.format(clause, fault) + "intermittent = true\n" for fault, clause in known]
     (folder.path / "known.toml").write_text("\n".join(entries))
     shown = folder.runpytest_subprocess("--reattach-budget", "30", "--reattach-baseline", "known.toml", timeout=200)
     assert shown.ret == pytest.ExitCode.OK
