@@ -28,7 +28,7 @@ from reattach.machine.transition import (
     step,
 )
 from reattach.oracle.declaration import Declaration
-from reattach.oracle.record import SLACK_MS, Call, Event, Exchange, Run, Session, StreamKind
+from reattach.oracle.record import SLACK_MS, Call, Event, Exchange, Run, Session, Stream, StreamKind
 
 _TAG = "x" * 22
 _NEVER = 2**52
@@ -141,7 +141,7 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     most = _possibly_after(session, cursor, exchange)
     born = _emitted_at_earliest(run, cursor)
     after = tuple((event, _emitted_at_earliest(run, event)) for event in most)
-    harshest = _Story(cursor, born, after, unseen, finished=cursor.stream.kind is StreamKind.REQUEST)
+    harshest = _Story(cursor, born, after, unseen, finished=_may_be_finished(cursor.stream))
     answered = exchange.answer.at if exchange.answer is not None else exchange.asked.at
     strict = _policy(run.declaration, events=True, age=-SLACK_MS)
     if strict.window_ms <= 0 or not _granted(strict, harshest, answered):
@@ -252,6 +252,15 @@ def _is_whole(call: Call) -> bool:
     """Whether a call of which nothing is known beforehand was read from its first event to its response."""
     stream = call.stream
     return call.answered and stream is not None and len(stream.views) == 1
+
+
+def _may_be_finished(stream: Stream) -> bool:
+    """Whether a stream may be finished, and so forgotten with its last event: a call's, or a replaced listener's."""
+    if stream.kind is StreamKind.REQUEST:
+        return True
+    others = (other for other in stream.session.streams if other is not stream)
+    opened = stream.opener.asked.index
+    return any(other.kind is not StreamKind.REQUEST and other.opener.asked.index > opened for other in others)
 
 
 def _emitted_at_earliest(run: Run, event: Event) -> int:

@@ -107,6 +107,16 @@ def the_mark_is_refused(wire: Wire, bad: bool) -> None:
         _suffix(resume(session, cursor), call, N + 4 + 2 - N, N + 4)
 
 
+@twin("CUR-8", Fault.GOOD_CURSOR_REFUSED, declaration=DECLARED, also=_BROKEN, holds=False)
+def a_listener_that_none_replaced_is_refused(wire: Wire, bad: bool) -> None:
+    """The good one is refused after a second listener: the first stream was finished then, and with nothing held."""
+    session = wire.session()
+    session.get().answer().bare(e(1, 1)).cut()
+    if not bad:
+        session.get().answer().bare(e(2, 2)).cut()
+    session.get(e(1, 1)).refuse(409, "cursor-out-of-window")
+
+
 @twin("WIN-6", Fault.HEALTHY_VIEW_ENDED, declaration=DECLARED, holds=False)
 def a_reader_is_overtaken_before_anything_is_old(wire: Wire, bad: bool) -> None:
     """The good one is overtaken when its stream is as old as the window holds events at most."""
