@@ -117,7 +117,6 @@ def test_a_resumption_of_what_is_read_takes_it_over() -> None:
     twin = taken(history.Call(0, 20, 5), history.Read(0, 3), history.Resume(0))
     before, after = twin.calls[0].readers
     assert (before.open, after.open) == (False, True)
-    assert twin.has_open_view(0)
 
 
 def test_the_cursors_on_either_side_of_the_mark_are_known() -> None:
@@ -128,7 +127,7 @@ def test_the_cursors_on_either_side_of_the_mark_are_known() -> None:
     assert not twin.lines & lines_of("decision", "mark, stream.last)  # CUR-4")
     twin.take(history.Resume(0, backs["newest that is refused"]))
     assert twin.lines >= lines_of("decision", "mark, stream.last)  # CUR-4")
-    assert not twin.has_open_view(0)
+    assert not any(reader.open for reader in twin.calls[0].readers)
 
 
 def test_a_session_that_is_deleted_is_over() -> None:

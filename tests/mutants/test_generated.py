@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from reattach.live.mutants.campaign import Fate, fate_of
 from reattach.live.mutants.generated import Generated, every_change, generated_named, sample
+from reattach.live.mutants.probing import Fate, fate_of
 from reattach.live.mutants.registry import UnknownMutantError, served_named
 from reattach.live.mutants.survivors import SURVIVORS
 

@@ -3,9 +3,9 @@
 import datetime
 from pathlib import Path
 
-from reattach.live.mutants.campaign import Aim, Fate, Verdict
 from reattach.live.mutants.conformance import Checks, find_suite, summed
 from reattach.live.mutants.generated import sample
+from reattach.live.mutants.probing import Aim, Fate, Probed
 from reattach.live.mutants.registry import MUTANTS
 from reattach.live.mutants.survivors import SURVIVORS
 from reattach.live.mutants.table import HEAD, Row, Table, aimed, code, described, survived, to_markdown
@@ -24,22 +24,22 @@ FINDING = Finding(
 )
 
 
-def verdict(name: str, *findings: Finding, first_ms: int | None = None) -> Verdict:
+def probed(name: str, *findings: Finding, first_ms: int | None = None) -> Probed:
     mutant = MUTANTS[name]
     aim = Aim(mutant.clause, mutant.fault)
-    return Verdict(findings=findings, aim=aim, first_ms=first_ms, elapsed_ms=9_000, stopped="")
+    return Probed(findings=findings, aim=aim, first_ms=first_ms, elapsed_ms=9_000, stopped="")
 
 
 def table(suite: Checks | None) -> Table:
     failing = None if suite is None else summed([{"id": "resume", "status": "FAILURE"}], [])
-    whole = Verdict(findings=(), aim=None, first_ms=None, elapsed_ms=40_000, stopped="")
+    whole = Probed(findings=(), aim=None, first_ms=None, elapsed_ms=40_000, stopped="")
     return Table(
         unmutated=Row(name="", probe=whole, suite=suite),
         sdk=None,
         sdk_version="",
         mutants=(
-            Row(name=NAMES[0], probe=verdict(NAMES[0], FINDING, first_ms=321), suite=failing),
-            Row(name=NAMES[1], probe=verdict(NAMES[1]), suite=suite),
+            Row(name=NAMES[0], probe=probed(NAMES[0], FINDING, first_ms=321), suite=failing),
+            Row(name=NAMES[1], probe=probed(NAMES[1]), suite=suite),
         ),
         generated=(
             Fate(mutant=CHANGES[0], shown="DEL-1 duplicate-delivery"),

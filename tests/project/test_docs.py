@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCS = sorted((ROOT / "docs").glob("*.md"))
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
 LINK = re.compile(r"\]\((?P<target>[^)#]+)")
 CODE = re.compile(r"`(?P<code>[^`\n]+)`")
 MAKE = re.compile(r"^([a-z-]+):[^#\n]*## ", re.MULTILINE)
@@ -29,7 +29,7 @@ def dead(text: str, folder: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_in_a_document_leads_nowhere(path: Path) -> None:
     assert dead(path.read_text(encoding="utf-8"), path.parent) == []
 

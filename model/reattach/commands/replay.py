@@ -13,7 +13,7 @@ from reattach.commands import options as shared
 from reattach.commands.running import Again, judge_again, run_again
 from reattach.io.files import check_writable
 from reattach.io.plain import plain
-from reattach.io.present import Format, present
+from reattach.io.present import Format, present, run_of
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_text import finding_text
 from reattach.io.run import EXIT_CODES, FailOn, Run, Verdict, verdict_of
@@ -113,7 +113,6 @@ def _report(file: Path, trace: Trace, again: Again, recorded: Finding, live: boo
 
     A recorded exchange that is too short to be judged again is shown and decides nothing.
     """
-    header = trace.header
     as_recorded = not live and not again.shown
     unseen = ClauseResult(clause=recorded.clause, level=recorded.level, outcome=Outcome.NOT_OBSERVED, note=_TOO_SHORT)
     judged = tuple(result for result in again.report.clauses if result.clause == recorded.clause)
@@ -122,18 +121,7 @@ def _report(file: Path, trace: Trace, again: Again, recorded: Finding, live: boo
         findings=(recorded,) if as_recorded else again.report.findings[:1],
         notes=(_outcome(file, trace, again, live).partition("\n")[0],),
     )
-    run = Run(
-        target=header.target,
-        server=header.server,
-        revision=header.revision,
-        profile=header.profile,
-        seed=header.seed,
-        stimulus=header.stimulus,
-        declaration=header.declaration,
-        stopped=again.stopped,
-        fail_on=FailOn.ANY,
-        recorded=as_recorded,
-    )
+    run = evolve(run_of(trace.header), stopped=again.stopped, fail_on=FailOn.ANY, recorded=as_recorded)
     return report, run
 
 

@@ -104,6 +104,19 @@ def replay_folder(run: Run) -> Path:
     return Path(".reattach") / "-".join(filter(None, [target, run.profile, f"seed-{run.seed}"]))
 
 
+def run_of(header: TraceHeader) -> Run:
+    """The run that a recording was made in, as far as its header tells."""
+    return Run(
+        target=header.target,
+        server=header.server,
+        revision=header.revision,
+        profile=header.profile,
+        seed=header.seed,
+        stimulus=header.stimulus,
+        declaration=header.declaration,
+    )
+
+
 def _header(run: Run) -> TraceHeader:
     return TraceHeader(
         target=run.target,

@@ -26,7 +26,7 @@ from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
 from reattach.io.shell import replay_command
-from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
+from reattach.io.wording import clause_counts, facts_of, finding_counts, remark_of, reproduction, title_of
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import declared
 from reattach.oracle.observation import Closed, Observation, Party, Quiet, ReadPaused, ReadResumed
@@ -146,7 +146,7 @@ def render_html(presented: Presented, registry: Registry) -> str:
             verdict=verdict.value,
             exit_code=EXIT_CODES[verdict],
             run=run,
-            facts=_facts(run),
+            facts=[*facts_of(run), ("fails at", f"--fail-on {run.fail_on.value}")],
             declared=[(name, getattr(run.declaration, name)) for name in declared(run.declaration)],
             clause_counts=clause_counts(report),
             finding_counts=finding_counts(report),
@@ -190,20 +190,6 @@ def _code(text: str) -> Markup:
 def _plain(value: Any) -> Any:
     """Whatever the template writes: text on one line, what does not print escaped. Markup is the template's own."""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _facts(run: Run) -> list[tuple[str, str]]:
-    rows = (
-        ("target", run.target),
-        ("server", run.server),
-        ("revision", run.revision),
-        ("profile", run.profile),
-        ("stimulus", run.stimulus),
-        ("seed", "" if run.seed is None else str(run.seed)),
-        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s" if run.elapsed_ms else ""),
-        ("fails at", f"--fail-on {run.fail_on.value}"),
-    )
-    return [row for row in rows if row[1]]
 
 
 def _shown(number: int, finding: Finding, replay: str | None, run: Run, registry: Registry) -> Shown:

@@ -13,7 +13,7 @@ from reattach.io.baseline import Baseline, expectation_of
 from reattach.io.exchange import Step, steps_of
 from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, stale, verdict_of
-from reattach.io.wording import clause_counts, finding_counts, remark_of, reproduction, title_of
+from reattach.io.wording import clause_counts, facts_of, finding_counts, remark_of, reproduction, title_of
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome
 
 WIDTH = 100
@@ -89,19 +89,9 @@ def exchange_text(steps: tuple[Step, ...], fault: str) -> RenderableType:
 
 
 def _header(run: Run) -> RenderableType:
-    rows = (
-        ("target", run.target),
-        ("server", run.server),
-        ("revision", run.revision),
-        ("profile", run.profile),
-        ("stimulus", run.stimulus),
-        ("seed", "" if run.seed is None else str(run.seed)),
-        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s"),
-    )
     table = Table.grid(padding=(0, 2))
-    for name, value in rows:
-        if value:
-            table.add_row(Text(name, style="dim"), Text(plain(value), overflow="fold"))
+    for name, value in facts_of(run):
+        table.add_row(Text(name, style="dim"), Text(plain(value), overflow="fold"))
     return table
 
 

@@ -1,7 +1,7 @@
 """What reports for people say in the same words: counts, titles, remarks."""
 
 from reattach.clauses import Registry
-from reattach.io.run import results_by_outcome
+from reattach.io.run import Run, results_by_outcome
 from reattach.oracle.verdict import ClauseResult, Kind, Outcome, Report
 
 _COUNT_WORDS = {
@@ -25,6 +25,20 @@ def finding_counts(report: Report) -> list[str]:
         for kind, (one, many) in _COUNT_WORDS.items()
         if kind in kinds
     ]
+
+
+def facts_of(run: Run) -> list[tuple[str, str]]:
+    """How a report came about: what each fact is called, and the fact; without those that are not known."""
+    rows = (
+        ("target", run.target),
+        ("server", run.server),
+        ("revision", run.revision),
+        ("profile", run.profile),
+        ("stimulus", run.stimulus),
+        ("seed", "" if run.seed is None else str(run.seed)),
+        ("elapsed", f"{run.elapsed_ms / 1000:.1f} s" if run.elapsed_ms else ""),
+    )
+    return [row for row in rows if row[1]]
 
 
 def title_of(clause: str, registry: Registry) -> str:

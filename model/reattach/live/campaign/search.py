@@ -180,6 +180,8 @@ class Campaign:
 
         async def one() -> Shown:
             async with self._room:
+                if self._stopping:
+                    raise asyncio.CancelledError  # what is begun now nobody would cancel
                 return await self.play(history)
 
         async def all_tries() -> list[Shown]:

@@ -19,7 +19,7 @@ from reattach.live.experiments.history import Step
 from reattach.machine import server as machine
 from reattach.machine.cursor import ABSENT, Cursor, Presence, format_event_id, parse_cursor
 from reattach.machine.policy import Policy
-from reattach.machine.session import Session, find_stream, is_viewed, mark_of
+from reattach.machine.session import Session, find_stream, mark_of
 from reattach.machine.transition import (
     Accepted,
     Arrive,
@@ -94,7 +94,6 @@ class Twin:
     calls: list[TwinCall] = field(factory=list)
     now: int = 0
     opened: set[int] = field(factory=set)
-    deleted: set[int] = field(factory=set)
     listeners: list[Reader] = field(factory=list)
     _server: machine.Server = field(init=False)
     _readers: dict[int, Reader] = field(factory=dict)
@@ -125,12 +124,6 @@ class Twin:
             if lost:
                 found["newest that is refused"] = lost[0]
         return found
-
-    def has_open_view(self, call: int) -> bool:
-        """Whether the call's stream is being read."""
-        known = self.calls[call]
-        session = self.session(known.session)
-        return session is not None and is_viewed(find_stream(session, known.stream))
 
     @property
     def is_paused(self) -> bool:
@@ -167,7 +160,6 @@ class Twin:
                 self._pass(ms)
             case history.Delete(session):
                 if session in self.opened:
-                    self.deleted.add(session)
                     self._take(session, Terminate())
             case _:
                 if self.calls:

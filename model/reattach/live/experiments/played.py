@@ -98,8 +98,6 @@ class _Player:
             case history.Unpause():
                 call.last.resume()
             case history.Resume(_, 0, cut) if call.ids:
-                if call.last.closed is None and cut is not None:
-                    await self.bench.until_cut(call.last)  # a cut that was planned comes first
                 await call.resume(plan=_plan(cut))
             case history.Resume(_, back, cut) if call.ids:
                 view = await call.session.listen(call.ids[-1 - back % len(call.ids)], plan=_plan(cut))

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from reattach.live import demo
-from reattach.live.mutants.campaign import Verdict, fates, judge_mutant, judge_whole, mutant_options
 from reattach.live.mutants.conformance import Checks, Suite, find_suite, run_suite
 from reattach.live.mutants.generated import every_change, sample
+from reattach.live.mutants.probing import Probed, fates, mutant_options, probe_mutant, probe_whole
 from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, mutant_named
 from reattach.live.mutants.table import Row, Table, to_markdown
 from reattach.live.probe import ProbeOptions
@@ -102,12 +102,12 @@ async def _measure(given: argparse.Namespace, suite: Suite | None) -> Table:
 
 async def _mutants(names: Sequence[str], seed: int, suite: Suite | None) -> list[Row]:
     """Probe them one after the other, since the times count; the conformance suite follows, some of them at a time."""
-    verdicts: list[Verdict] = []
+    all_probed: list[Probed] = []
     for name in names:
-        verdict = await judge_mutant(mutant_named(name), seed)
-        said = f"found after {verdict.first_ms} ms" if verdict.found else f"NOT FOUND in {verdict.elapsed_ms} ms"
-        print(f"{name}: {said}", *(["", verdict.stopped] if verdict.stopped else []), flush=True)
-        verdicts.append(verdict)
+        probed = await probe_mutant(mutant_named(name), seed)
+        said = f"found after {probed.first_ms} ms" if probed.found else f"NOT FOUND in {probed.elapsed_ms} ms"
+        print(f"{name}: {said}", *(["", probed.stopped] if probed.stopped else []), flush=True)
+        all_probed.append(probed)
     at_once = asyncio.Semaphore(SUITES)
 
     async def check(name: str) -> Checks | None:
@@ -116,14 +116,14 @@ async def _mutants(names: Sequence[str], seed: int, suite: Suite | None) -> list
 
     checks = await asyncio.gather(*(check(name) for name in names))
     return [
-        Row(name=name, probe=verdict, suite=said) for name, verdict, said in zip(names, verdicts, checks, strict=True)
+        Row(name=name, probe=probed, suite=said) for name, probed, said in zip(names, all_probed, checks, strict=True)
     ]
 
 
 async def _server(name: str, options: ProbeOptions, suite: Suite | None) -> Row:
-    verdict = await judge_whole(options)
-    print(f"{name}: {', '.join(verdict.classes) or 'nothing found'} {verdict.stopped}".rstrip(), flush=True)
-    return Row(name=name, probe=verdict, suite=await _suite(suite, options))
+    probed = await probe_whole(options)
+    print(f"{name}: {', '.join(probed.classes) or 'nothing found'} {probed.stopped}".rstrip(), flush=True)
+    return Row(name=name, probe=probed, suite=await _suite(suite, options))
 
 
 async def _suite(suite: Suite | None, options: ProbeOptions) -> Checks | None:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from attrs import frozen
 
 from reattach.live.mutants.base import Mutant
-from reattach.live.mutants.campaign import Fate, Verdict
 from reattach.live.mutants.conformance import Checks
+from reattach.live.mutants.probing import Fate, Probed
 from reattach.live.mutants.survivors import SURVIVORS
 
 _URL = re.compile(r"http://127\.0\.0\.1:\d+/\S* ")
@@ -22,7 +22,7 @@ class Row:
     """One server."""
 
     name: str
-    probe: Verdict
+    probe: Probed
     suite: Checks | None
     """None where the suite is not installed."""
 
@@ -164,16 +164,16 @@ def notices(checks: Checks, unmutated: Checks | None) -> bool:
 
 
 def _row(mutant: Mutant, row: Row) -> str:
-    verdict = row.probe
-    others = [each for each in verdict.classes if each != f"{mutant.clause} {mutant.fault.value}"]
-    after = "" if verdict.first_ms is None else f"{verdict.first_ms} ms"
-    lines = "" if verdict.lines is None else str(verdict.lines)
-    found = "yes" if verdict.found else f"**no**{f' ({_cell(verdict.stopped)})' if verdict.stopped else ''}"
+    probed = row.probe
+    others = [each for each in probed.classes if each != f"{mutant.clause} {mutant.fault.value}"]
+    after = "" if probed.first_ms is None else f"{probed.first_ms} ms"
+    lines = "" if probed.lines is None else str(probed.lines)
+    found = "yes" if probed.found else f"**no**{f' ({_cell(probed.stopped)})' if probed.stopped else ''}"
     return f"{aimed(mutant)} {found} | {after} | {lines} | {', '.join(others)} | {_suite(row.suite)} |"
 
 
-def _all(verdict: Verdict) -> str:
-    return ", ".join(verdict.classes) or "none"
+def _all(probed: Probed) -> str:
+    return ", ".join(probed.classes) or "none"
 
 
 def _seconds(milliseconds: int) -> str:

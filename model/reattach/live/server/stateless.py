@@ -127,7 +127,7 @@ class _Stream:
         raise UndeliverableError
 
     def let_go(self) -> None:
-        raise NotImplementedError("there is nothing to come back to in this revision")
+        raise UndeliverableError  # there is nothing to come back to in this revision
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the call; end it when its connection goes."""

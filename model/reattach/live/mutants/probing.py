@@ -42,7 +42,7 @@ class Aim:
 
 
 @frozen(kw_only=True)
-class Verdict:
+class Probed:
     """What the probe said of one server."""
 
     findings: tuple[Finding, ...]
@@ -77,18 +77,18 @@ def mutant_options(name: str | None, seed: int, budget_ms: int | None = None) ->
     return reference_options(seed, budget_ms, mutant=name)
 
 
-async def judge(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS) -> Verdict:
+async def probe_until(options: ProbeOptions, aim: Aim | None, bound_ms: int = BOUND_MS) -> Probed:
     """Probe until a finding meets the aim, or anything at all was found if there is none; at most ``bound_ms``."""
     watch = _Watch(aim)
-    return await _judge(options, watch, bound_ms)
+    return await _probe(options, watch, bound_ms)
 
 
-async def judge_whole(options: ProbeOptions) -> Verdict:
+async def probe_whole(options: ProbeOptions) -> Probed:
     """Probe to the end, whatever is found."""
-    return await _judge(options, _Watch(None, stops=False), WHOLE_MS)
+    return await _probe(options, _Watch(None, stops=False), WHOLE_MS)
 
 
-async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdict:
+async def _probe(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Probed:
     async with driving(options, watch.look) as driver:
         watch.driver = driver
         began = time.monotonic_ns()
@@ -105,7 +105,7 @@ async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdi
         elapsed = (time.monotonic_ns() - began) // 1_000_000
     watch.see(result.report.findings, elapsed)
     stopped = "" if watch.stopped and result.stopped == "interrupted" else result.stopped
-    return Verdict(
+    return Probed(
         findings=result.report.findings,
         aim=watch.aim,
         first_ms=watch.first_ms,
@@ -115,23 +115,23 @@ async def _judge(options: ProbeOptions, watch: "_Watch", bound_ms: int) -> Verdi
     )
 
 
-async def judge_mutant(mutant: Mutant, seed: int) -> Verdict:
+async def probe_mutant(mutant: Mutant, seed: int) -> Probed:
     """Probe one of the registered mutants; again with the next seed, if the probe did not find it and there is time.
 
     Some experiments wait for a budget of the server, and show nothing on a machine that is busy with other things.
     """
     aim = Aim(mutant.clause, mutant.fault)
-    verdict = await judge(mutant_options(mutant.name, seed), aim)
-    while not verdict.found and not verdict.stopped and verdict.elapsed_ms < BOUND_MS - AGAIN_MS:
+    probed = await probe_until(mutant_options(mutant.name, seed), aim)
+    while not probed.found and not probed.stopped and probed.elapsed_ms < BOUND_MS - AGAIN_MS:
         seed += 1
-        again = await judge(mutant_options(mutant.name, seed), aim, BOUND_MS - verdict.elapsed_ms)
-        verdict = evolve(
+        again = await probe_until(mutant_options(mutant.name, seed), aim, BOUND_MS - probed.elapsed_ms)
+        probed = evolve(
             again,
-            findings=(*verdict.findings, *again.findings),
-            first_ms=None if again.first_ms is None else verdict.elapsed_ms + again.first_ms,
-            elapsed_ms=verdict.elapsed_ms + again.elapsed_ms,
+            findings=(*probed.findings, *again.findings),
+            first_ms=None if again.first_ms is None else probed.elapsed_ms + again.first_ms,
+            elapsed_ms=probed.elapsed_ms + again.elapsed_ms,
         )
-    return verdict
+    return probed
 
 
 @frozen(kw_only=True)
@@ -153,19 +153,19 @@ class Fate:
 async def fate_of(mutant: Generated, seed: int, observed: frozenset[str]) -> Fate:
     """Probe a generated mutant until anything is found. ``observed`` is what is seen of the server without one."""
     try:
-        verdict = await judge(mutant_options(mutant.name, seed, GENERATED_MS), None)
+        probed = await probe_until(mutant_options(mutant.name, seed, GENERATED_MS), None)
     except (PreflightError, DidNotStartError) as error:
         return Fate(mutant=mutant, shown=f"no verdict: {error}")
-    if verdict.classes:
-        return Fate(mutant=mutant, shown=verdict.classes[0])
-    if verdict.stopped:
-        return Fate(mutant=mutant, shown=f"no verdict: {verdict.stopped}")
-    return Fate(mutant=mutant, shown="", unseen=tuple(sorted(observed - verdict.observed)))
+    if probed.classes:
+        return Fate(mutant=mutant, shown=probed.classes[0])
+    if probed.stopped:
+        return Fate(mutant=mutant, shown=f"no verdict: {probed.stopped}")
+    return Fate(mutant=mutant, shown="", unseen=tuple(sorted(observed - probed.observed)))
 
 
 async def fates(chosen: Sequence[Generated], seed: int, bound_s: float) -> list[Fate]:
     """What becomes of generated mutants, as many of them as the time allows, in their order, two at a time."""
-    observed = (await judge(mutant_options(None, seed, GENERATED_MS), None)).observed
+    observed = (await probe_until(mutant_options(None, seed, GENERATED_MS), None)).observed
     deadline = time.monotonic() + bound_s
     waiting, done = list(chosen), dict[str, Fate]()
 
