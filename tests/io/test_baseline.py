@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve
 
 from reattach.clauses import Registry, load_registry
-from reattach.io.baseline import BaselineError, Expected, read_baseline
+from reattach.io.baseline import BaselineError, Expected, entries_for, read_baseline
 from reattach.io.report_json import render_json
 from reattach.io.report_junit import render_junit
 from reattach.io.report_text import render_text
@@ -106,6 +106,7 @@ def test_a_baseline_is_read(tmp_path: Path) -> None:
         (ENTRY.replace("cross-session-leak", "leak"), "entry 1: no fault 'leak'"),
         (ENTRY.replace("shared", " "), "entry 1: reason"),
         (ENTRY + ENTRY, "entry 2: cross-session-leak SES-5 is already there"),
+        (ENTRY + "revisions = ['2025']", "entry 1: no revision '2025'"),
         (ENTRY + "intermittent = 1", "intermittent: true or false is needed"),
         ("\udcff", "not UTF-8"),
     ],
@@ -118,6 +119,15 @@ def test_a_bad_baseline_is_one_line(tmp_path: Path, text: str, says: str) -> Non
     assert str(raised.value).startswith(f"{path}: ")
     assert says in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_an_entry_is_for_the_revisions_that_it_names(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.toml"
+    path.write_text(ENTRY + 'revisions = ["2025-06-18"]\n')
+    baseline = read_baseline(path, load_registry())
+    assert entries_for("2025-06-18", baseline) == baseline
+    assert entries_for("2025-11-25", baseline) == ()
+    assert entries_for("2025-11-25", (LEAK,)) == (LEAK,)
 
 
 def test_a_baseline_that_is_not_there(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from attrs import evolve, field, frozen
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from reattach.io.baseline import Baseline
+from reattach.io.baseline import Baseline, entries_for
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
 from reattach.live.experiments import Parameters
@@ -86,6 +86,7 @@ def run_probe(
         target=result.target,
         server=result.server,
         revision=result.revision,
+        baseline=entries_for(result.revision, run.baseline),
         stimulus=result.stimulus,
         elapsed_ms=result.elapsed_ms,
         stopped=result.stopped,

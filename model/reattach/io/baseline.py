@@ -7,6 +7,7 @@ TOML, an ``[[expected]]`` table for each::
     fault = "silent-gap"
     reason = "lost at the hand-over until our issue 17 is done"
     intermittent = true   # it takes luck: a run without it does not make the entry stale
+    revisions = ["2025-11-25"]   # only there; in every revision, if not given
 
 What is expected is shown and does not fail a run. What is not expected fails as it would without a baseline, and so
 does a *stale* entry: one whose clause was exercised and whose finding did not come.
@@ -20,6 +21,7 @@ from cattrs.errors import BaseValidationError
 
 from reattach.clauses import Registry, UnknownClauseError
 from reattach.io.trace import first_reason, strict_converter
+from reattach.machine.revision import Revision
 from reattach.oracle.verdict import Fault, Finding, Outcome, Report
 
 
@@ -32,6 +34,8 @@ class Expected:
     reason: str
     intermittent: bool = False
     """Whether it may be absent without the entry being stale."""
+    revisions: tuple[str, ...] = ()
+    """The revisions in which it is expected; all, if empty."""
 
     def __str__(self) -> str:
         return f"{self.fault} {self.clause} ({self.reason})"
@@ -63,6 +67,11 @@ def expectation_of(finding: Finding, baseline: Baseline) -> Expected | None:
     """The entry of the baseline that expects a finding."""
     named = (finding.clause, finding.fault.value)
     return next((entry for entry in baseline if (entry.clause, entry.fault) == named), None)
+
+
+def entries_for(revision: str, baseline: Baseline) -> Baseline:
+    """The entries that a run about one revision is held to."""
+    return tuple(entry for entry in baseline if not entry.revisions or revision in entry.revisions)
 
 
 def stale_entries(report: Report, baseline: Baseline) -> Baseline:
@@ -101,6 +110,9 @@ def read_baseline(path: Path, registry: Registry) -> Baseline:
             raise BaselineError(path, f"{where}: no clause {entry.clause!r}; did you mean {clause}?")
         if entry.fault not in {fault.value for fault in Fault}:
             raise BaselineError(path, f"{where}: no fault {entry.fault!r}")
+        unknown = set(entry.revisions) - {revision.value for revision in Revision}
+        if unknown:
+            raise BaselineError(path, f"{where}: no revision {min(unknown)!r}")
         if not entry.reason.strip():
             raise BaselineError(path, f"{where}: reason: why it is put up with is needed")
         if (clause, entry.fault) in seen:
