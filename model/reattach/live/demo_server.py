@@ -2,9 +2,9 @@
 
 It keeps to the SDK's public interface and its defaults. What it adds is what the SDK leaves to the deployment, in the
 way of the SDK's own examples: an event store in memory, one for all sessions, keyed by the stream id that the SDK
-passes, with a bound on the events of each stream; two tools that send numbered messages, so that an observer can tell
-what is missing; and the one by which the official conformance suite has a stream closed under it. It runs with nothing
-but ``mcp`` installed, in an environment of its own, and imports nothing of reattach:
+passes, with a bound on the events of each stream (``--store`` has others); two tools that send numbered messages, so
+that an observer can tell what is missing; and the one by which the official conformance suite has a stream closed under
+it. It runs with nothing but ``mcp`` installed, in an environment of its own, and imports nothing of reattach:
 
     python demo_server.py --port 8000
 """
@@ -12,7 +12,7 @@ but ``mcp`` installed, in an environment of its own, and imports nothing of reat
 import argparse
 import warnings
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -22,7 +22,11 @@ import uvicorn
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
@@ -31,6 +35,8 @@ LIMITS = {"count": 10_000, "interval_ms": 60_000, "size": 1_000_000}
 """The largest value of each argument of the tools: messages, milliseconds, bytes."""
 AWAY_MS = 100
 """How long ``test_reconnection`` holds its response back once the stream is closed."""
+STORE_MS = 2
+"""How long each operation of the slow store waits."""
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 LOG_LEVEL: types.LoggingLevel = "info"
 
@@ -44,9 +50,9 @@ class StoredEvent:
 
 
 class InMemoryEventStore(EventStore):
-    """The last events of every stream, oldest out first."""
+    """The last events of every stream, oldest out first; all of them, if it has no bound."""
 
-    def __init__(self, events_per_stream: int = EVENTS_PER_STREAM) -> None:
+    def __init__(self, events_per_stream: int | None = EVENTS_PER_STREAM) -> None:
         self._events_per_stream = events_per_stream
         self._streams: dict[str, deque[StoredEvent]] = {}
         self._stream_of: dict[str, str] = {}
@@ -72,6 +78,43 @@ class InMemoryEventStore(EventStore):
             if event.message is not None:
                 await send_callback(EventMessage(event.message, event.event_id))
         return stream_id
+
+
+class SlowEventStore(InMemoryEventStore):
+    """The same store behind a wait, as a database would be."""
+
+    async def store_event(self, stream_id: str, message: types.JSONRPCMessage | None) -> str:
+        """Wait, then keep the event."""
+        await anyio.sleep(STORE_MS / 1000)
+        return await super().store_event(stream_id, message)
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Wait, then send the events."""
+        await anyio.sleep(STORE_MS / 1000)
+        return await super().replay_events_after(last_event_id, send_callback)
+
+
+class PerSessionManager(StreamableHTTPSessionManager):
+    """A store for each session. The SDK has no setting for it, but reads ``event_store`` once for every session."""
+
+    @property
+    def event_store(self) -> EventStore:
+        """A store that no other session has."""
+        return InMemoryEventStore()
+
+    @event_store.setter
+    def event_store(self, store: EventStore | None) -> None:
+        """Nothing: what the SDK's constructor sets would be shared."""
+
+
+STORES: dict[str, Callable[[], EventStore | None]] = {
+    "shared": InMemoryEventStore,
+    "slow": SlowEventStore,
+    "unbounded": lambda: InMemoryEventStore(None),
+    "none": lambda: None,
+}
+"""The stores that all sessions share, by the name that ``--store`` takes; the first is the default."""
+PER_SESSION = "per-session"
 
 
 def _integer(minimum: int, name: str, description: str) -> dict[str, Any]:
@@ -165,11 +208,22 @@ def _session_id(ctx: Any) -> str:
     return str(ctx.request.headers.get("mcp-session-id", ""))
 
 
+def _app(server: Server[Any], store: str) -> Starlette:
+    if store != PER_SESSION:
+        app: Starlette = server.streamable_http_app(streamable_http_path=PATH, event_store=STORES[store](), host=HOST)
+        return app
+    # What the SDK does for a local host, by hand: its own way takes no manager.
+    security = TransportSecuritySettings(allowed_hosts=[f"{HOST}:*"], allowed_origins=[f"http://{HOST}:*"])
+    manager = PerSessionManager(server, security_settings=security)
+    return Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(manager))], lifespan=lambda app: manager.run())
+
+
 def main() -> None:
     """Serve on the loopback interface until ended."""
     parser = argparse.ArgumentParser(description="The official Python SDK's server that reattach's demo probes.")
     parser.add_argument("--port", type=int, required=True)
-    port = parser.parse_args().port
+    parser.add_argument("--store", choices=[*STORES, PER_SESSION], default=next(iter(STORES)))
+    arguments = parser.parse_args()
     # Log messages are the older revisions' way to send something during a call, and deprecated since 2026-07-28.
     warnings.simplefilter("ignore", MCPDeprecationWarning)
     emitter = Emitter()
@@ -180,8 +234,7 @@ def main() -> None:
         on_call_tool=emitter.call_tool,
         on_set_logging_level=emitter.set_level,
     )
-    app = server.streamable_http_app(streamable_http_path=PATH, event_store=InMemoryEventStore(), host=HOST)
-    uvicorn.run(app, host=HOST, port=port, log_level="warning")
+    uvicorn.run(_app(server, arguments.store), host=HOST, port=arguments.port, log_level="warning")
 
 
 if __name__ == "__main__":
