@@ -17,7 +17,7 @@ const HOST = "127.0.0.1";
 const PATH = "/mcp";
 const RETRY_MS = 300; // of the SDK's example that closes streams
 const AWAY_MS = 100; // how long test_reconnection holds its response back once the stream is closed
-const HALF_WAY_MS = 1; // of a slow store: there, and back
+const WIRE_MS = 2; // how long a slow store's operation takes
 
 /** Every event that was ever stored, in the order in which it came. */
 class MemoryEventStore {
@@ -42,23 +42,21 @@ class MemoryEventStore {
   }
 }
 
-/** The store behind a wire: every operation takes 1 ms to get there, and its answer 1 ms to get back. */
+/** The store behind a wire: an event takes 2 ms to get there when it is stored, and to come back when it is read. */
 class SlowStore {
   #store = new MemoryEventStore();
 
-  async #over(operation) {
-    await sleep(HALF_WAY_MS);
-    const result = await operation();
-    await sleep(HALF_WAY_MS);
-    return result;
+  async storeEvent(streamId, message) {
+    await sleep(WIRE_MS);
+    return this.#store.storeEvent(streamId, message);
   }
 
-  storeEvent(streamId, message) {
-    return this.#over(() => this.#store.storeEvent(streamId, message));
-  }
-
-  replayEventsAfter(lastEventId, options) {
-    return this.#over(() => this.#store.replayEventsAfter(lastEventId, options));
+  async replayEventsAfter(lastEventId, { send }) {
+    const read = [];
+    const streamId = await this.#store.replayEventsAfter(lastEventId, { send: async (...event) => read.push(event) });
+    await sleep(WIRE_MS);
+    for (const event of read) await send(...event);
+    return streamId;
   }
 }
 
