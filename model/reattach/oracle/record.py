@@ -598,3 +598,8 @@ def may_have_ended(run: Run, exchange: Exchange) -> bool:
     budget = run.declaration.absence_ms
     limit = IDLE_MS if budget is None else max(0, budget - SLACK_MS)
     return exchange.away_ms is None or exchange.away_ms > limit
+
+
+def shows_life(run: Run, exchange: Exchange) -> bool:
+    """Whether a request, as far as it has come, shows that its session was there: not if it may have come too late."""
+    return exchange.status != 404 and (exchange.answer is not None or not may_have_ended(run, exchange))

@@ -250,6 +250,21 @@ def another_streams_events_come_first_here(wire: Wire, bad: bool) -> None:
     view.cut()
 
 
+@twin("DEL-3", Fault.CROSS_STREAM_REPLAY)
+def a_guessed_cursor_comes_true(wire: Wire, bad: bool) -> None:
+    """A cursor is made up that is on its way already: what it brings is of the call's stream, and comes there again."""
+    session = wire.session()
+    session.emit("B", 1).bare(e(2, 2)).log(e(2, 3), "B", 1).cut()
+    call = session.emit("A", 3).bare(e(3, 4)).log(e(3, 5), "A", 1)
+    guessed = session.get(e(3, 6))
+    call.log(e(3, 6), "A", 2)
+    guessed.answer().comment(f"resumed {e(3, 6)}").log(e(3, 7), "A", 3).cut()
+    view = resume(session, e(3, 6)).log(e(3, 7), "A", 3)
+    if bad:
+        view.log(e(2, 3), "B", 1)
+    view.cut()
+
+
 @twin("DEL-3", Fault.RESPONSE_ON_WRONG_STREAM, holds=False)
 def a_response_on_another_posts_stream(wire: Wire, bad: bool) -> None:
     """Two calls at once."""

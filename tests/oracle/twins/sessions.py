@@ -4,6 +4,8 @@ from tests.oracle.twins.base import resume, twin
 from tests.oracle.wire import OTHER_TAG, Wire
 from tests.oracle.wire import event_id as e
 
+from reattach.machine.policy import SHORT
+from reattach.oracle.declaration import declaration_of
 from reattach.oracle.verdict import Fault
 
 
@@ -172,3 +174,26 @@ def an_unknown_session_is_invented(wire: Wire, bad: bool) -> None:
         view.answer().quiet()
     else:
         view.refuse(404, "session-unknown")
+
+
+_DECLARED = declaration_of(SHORT)
+_EARLY = (("IDL-4", Fault.HEALTHY_VIEW_ENDED),)
+
+
+@twin("SES-6", Fault.WRONG_STATUS, declaration=_DECLARED, also=_EARLY, holds=False)
+def a_session_is_gone_before_its_delete(wire: Wire, bad: bool) -> None:
+    """The good one's view was not read for so long that the server may have ended it, and then the session.
+
+    That a resumption finds no session then is no sign of life, either.
+    """
+    session = wire.session()
+    call = session.emit("A", 2).bare("a0")
+    if not bad:
+        call.pause()
+    wire.pass_time(SHORT.stall_ms + SHORT.absence_ms + 1_500)
+    if not bad:
+        call.read_on()
+    call.cut()
+    if not bad:
+        session.get("a0").refuse(404, "session-unknown")
+    session.delete(404)

@@ -32,6 +32,7 @@ from reattach.oracle.record import (
     StreamKind,
     View,
     may_have_ended,
+    shows_life,
 )
 
 _REVISIONS = {revision.value: revision for revision in Revision}
@@ -55,7 +56,7 @@ def take_response(run: Run, seen: Seen, exchange: Exchange, response: Response) 
         exchange.resolution = _resolution(exchange, response)
         note_refusal(exchange)
         yield Resolved(exchange, seen)
-    if session is not None and exchange.view is None and exchange.owner_asks:
+    if session is not None and exchange.owner_asks and shows_life(run, exchange):
         session.last_sign = seen.at
 
 

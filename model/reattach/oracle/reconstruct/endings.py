@@ -27,6 +27,7 @@ from reattach.oracle.record import (
     Resolution,
     Run,
     Seen,
+    shows_life,
 )
 
 
@@ -34,10 +35,9 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter the end of an exchange."""
     exchange.end = seen
     session = exchange.session
-    if session is not None and exchange.owner_asks:
-        # When the server ended what was not read for a while, nobody can say.
-        late = exchange.paused or (bool(exchange.pauses) and exchange.ended_by is not Party.CLIENT)
-        session.last_sign = None if late else max(session.last_sign or seen.at, seen.at)
+    if session is not None and exchange.owner_asks and shows_life(run, exchange):
+        # When the server ended what was not read for a while, nobody can say: it may have long before the client did.
+        session.last_sign = None if exchange.pauses else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
         yield Rested(exchange.view, seen)
     elif exchange.answer is None:

@@ -127,7 +127,7 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
         event.number, event.response, event.failed = number, response, failed
         if frame.has_data and view.stream.kind is StreamKind.STANDALONE:
             run.chatty = run.chatty or not is_asked_for(run, session, key)
-        _put(run, view, event)
+        _put(view, event)
     _name(run, session, event, frame.id, key if frame.has_data else None, collides)
     already = event.seq in view.delivered
     if frame.has_data:
@@ -162,7 +162,7 @@ def _new_event(run: Run, seen: Seen, view: View, frame: Frame, key: str, content
     )
 
 
-def _put(run: Run, view: View, event: Event) -> None:
+def _put(view: View, event: Event) -> None:
     """Give a new event its place in the log of its stream."""
     stream, position = view.stream, view.position
     concurrent = any(other is not view and other.position is not None for other in stream.open_views())
@@ -220,8 +220,17 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
 
 
 def _merge(view: View, event: Event) -> None:
-    """Two GETs without a cursor may be views of one stream: a resumption that crosses between them shows it."""
+    """Learn from an event that was delivered before, on another stream, what the two streams are to each other.
+
+    One that was opened by a cursor nobody knew places no event: it may have been any of the session's. Two GETs without
+    a cursor may be views of one stream: a resumption that crosses between them shows it.
+    """
     mine, other = view.stream, event.stream
+    if other.kind is StreamKind.UNKNOWN and mine.kind is not StreamKind.UNKNOWN:
+        other.drop(event)
+        event.stream = mine
+        _put(view, event)
+        return
     if other is mine or not view.resumed or mine.kind is not StreamKind.STANDALONE or other.kind is not mine.kind:
         return
     if any(True for _ in other.open_views()):

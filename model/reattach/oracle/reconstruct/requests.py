@@ -27,6 +27,8 @@ from reattach.oracle.record import (
     Seen,
     Session,
     View,
+    may_have_ended,
+    shows_life,
 )
 
 _REVISIONS = {revision.value: revision for revision in Revision}
@@ -52,15 +54,15 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
     if session is not None:
         known = bearing_of(run, session, request.cursors)
         exchange.bearing, exchange.cursor = known.bearing, known.event
-        _note_absence(session, exchange)
+        _note_absence(run, session, exchange)
         if known.event is not None:
             exchange.rivals = [v for v in known.event.stream.views if _is_believed_in(v, seen.at)]
             exchange.newest = next(known.event.stream.after(known.event), None) is None
         if session.refused is not None and not exchange.resumes and exchange.owner_asks:
             exchange.follows, session.refused = session.refused, None
         session.exchanges.append(exchange)
-        if exchange.owner_asks:
-            session.last_sign = seen.at
+        if exchange.owner_asks and not may_have_ended(run, exchange):
+            session.last_sign = seen.at  # else it is no sign unless it is answered: the session may be gone
     elif request.cursors:
         exchange.bearing = Bearing.UNKNOWN
     if request.method == "POST" and request.cursors:
@@ -114,10 +116,10 @@ def _enter_call(run: Run, exchange: Exchange) -> None:
         enter_claim(run, label, call)
 
 
-def _note_absence(session: Session, exchange: Exchange) -> None:
+def _note_absence(run: Run, session: Session, exchange: Exchange) -> None:
     """How long the session had been left alone when this came: surely, and at most."""
     others = [other for other in session.open_exchanges() if other is not exchange]
-    if any(not other.paused for other in others):
+    if any(not other.paused and shows_life(run, other) for other in others):
         exchange.away_ms = 0
         return
     if session.last_sign is None:
