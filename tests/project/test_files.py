@@ -15,7 +15,7 @@ HOSTS = re.compile(
     f"(pypi{DOT}org|pythonhosted{DOT}org|registry{DOT}npmjs|proxy{DOT}golang|crates{DOT}io|repo1?{DOT}maven)"
 )
 MACHINE_PATHS = re.compile("(?<![\\w.])/(work|ro" + "ot|home|Us" + "ers|tmp)/\\w")
-LOCK_FILES = {"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "Cargo.lock", "go.sum"}
+LOCK_FILES = {"package-lock.json", "yarn.lock", "pnpm-lock.yaml", "poetry.lock", "uv.lock", "Cargo.lock"}
 
 
 def tracked() -> list[Path]:
