@@ -11,6 +11,8 @@ from reattach.live.experiments.registry import Need, Parameters, experiment, int
 
 _NEEDS = [Need.SESSIONS, Need.STIMULUS]
 
+AGAIN = 120
+"""So often one cursor is resumed: more than common servers hold events of a stream."""
 HANGS = 3
 """After so many requests without any answer, an experiment stops trying further cursors."""
 
@@ -57,6 +59,20 @@ async def flooded_cursors(bench: Bench, _: Parameters) -> None:
             view = await session.listen(ids[position])
             await bench.until_answered(view, call)
             await view.cut()
+    await bench.ping(session)
+
+
+@experiment("one-cursor-again", "CUR-4", "CUR-7", "WIN-5", "EVT-1", "MOD-1", needs=_NEEDS)
+async def one_cursor_again(bench: Bench, _: Parameters) -> None:
+    """A finished call resumed from one cursor very often: what a resumption stores of its own pushes no event out."""
+    session, finished = await _with_finished_call(bench)
+    for _again in range(AGAIN if finished.ids else 0):
+        view = await session.listen(finished.ids[0])
+        await bench.until_answered(view, finished)
+        answered = view.answers(finished.post.request.rpc_id)
+        await view.cut()
+        if not answered:
+            break
     await bench.ping(session)
 
 
