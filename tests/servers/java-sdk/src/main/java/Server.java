@@ -1,7 +1,6 @@
 import io.modelcontextprotocol.server.McpServer;
 import io.modelcontextprotocol.server.transport.HttpServletStreamableServerTransportProvider;
 import io.modelcontextprotocol.spec.McpSchema.ServerCapabilities;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.logging.Level;
 import java.util.logging.Logger;
@@ -28,8 +27,8 @@ public final class Server {
             throw new IllegalArgumentException("usage: --port N");
         }
         int port = Integer.parseInt(arguments[1]);
-        // Tomcat tells of its start on stderr.
-        Logger.getLogger("").setLevel(Level.WARNING);
+        // Tomcat tells of its start on stderr, and of a machine that is slow to give random numbers.
+        Logger.getLogger("").setLevel(Level.SEVERE);
 
         HttpServletStreamableServerTransportProvider transport =
                 HttpServletStreamableServerTransportProvider.builder().mcpEndpoint(PATH).build();
@@ -42,14 +41,14 @@ public final class Server {
     }
 
     private static Tomcat tomcat(HttpServletStreamableServerTransportProvider transport, int port) throws Exception {
-        Path folder = Files.createTempDirectory("reattach-java-sdk");
-        folder.toFile().deleteOnExit();
+        // Tomcat makes empty folders in it. It is always the same one, so that they do not add up.
+        String folder = Path.of(System.getProperty("java.io.tmpdir"), "reattach-java-sdk").toString();
         Tomcat tomcat = new Tomcat();
-        tomcat.setBaseDir(folder.toString());
+        tomcat.setBaseDir(folder);
         tomcat.setHostname(HOST);
         tomcat.setPort(port);
         tomcat.getConnector().setProperty("address", HOST);
-        Context context = tomcat.addContext("", folder.toString());
+        Context context = tomcat.addContext("", folder);
         Wrapper wrapper = Tomcat.addServlet(context, "mcp", transport);
         wrapper.setAsyncSupported(true);
         wrapper.setLoadOnStartup(1);
