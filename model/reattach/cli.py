@@ -19,6 +19,7 @@ from reattach.commands.probe import probe
 from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
 from reattach.commands.serve import serve
+from reattach.commands.soak import soak_command
 from reattach.io.baseline import BaselineError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
@@ -28,6 +29,7 @@ from reattach.io.trace import TraceError
 from reattach.live.demo import DemoError
 from reattach.live.probe import OptionsError
 from reattach.live.serve import ServeError
+from reattach.live.soak.process import NoProcessError
 from reattach.live.stimulus import StimulusError
 from reattach.live.target import BadCommandError
 from reattach.live.wire import WireError
@@ -41,11 +43,13 @@ app = typer.Typer(
 )
 for _command in (demo, probe, prove, replay, serve, explain):
     app.command()(_command)
+app.command("soak")(soak_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
     BadCommandError,
     BaselineError,
     DemoError,
+    NoProcessError,
     OptionsError,
     OutputError,
     PolicyError,

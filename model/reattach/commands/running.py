@@ -77,9 +77,9 @@ def run_probe(
     )
     try:
         with _progress(f"{label}, seed {options.seed}") as on_progress:
-            result = asyncio.run(_until_terminated(probe(evolve(options, sink=sink if keep else None), on_progress)))
+            result = asyncio.run(until_terminated(probe(evolve(options, sink=sink if keep else None), on_progress)))
     except NO_VERDICT as error:
-        stopped = evolve(run, stopped=_why(error))
+        stopped = evolve(run, stopped=why_no_verdict(error))
         return Probed(report=Report(clauses=()), run=stopped, entries=tuple(entries), began=False)
     run = evolve(
         run,
@@ -126,9 +126,9 @@ def run_again(header: TraceHeader, options: ProbeOptions) -> Again:
     finding = Shown(experiment=header.experiment, parameters=parameters, clause=header.clause, fault=header.fault)
     try:
         with _progress(f"replaying {header.clause} {header.fault}") as on_progress:
-            replayed = asyncio.run(_until_terminated(replay(options, finding, on_progress)))
+            replayed = asyncio.run(until_terminated(replay(options, finding, on_progress)))
     except NO_VERDICT as error:
-        return Again(shown=False, tries=0, report=Report(clauses=()), stopped=_why(error))
+        return Again(shown=False, tries=0, report=Report(clauses=()), stopped=why_no_verdict(error))
     again = _about(header, replayed.result.report)
     never = "" if replayed.tries or replayed.shown else "; ".join(replayed.result.report.notes)
     return evolve(again, tries=replayed.tries, stopped=replayed.result.stopped or never)
@@ -141,11 +141,12 @@ def _about(header: TraceHeader, report: Report) -> Again:
     return Again(shown=bool(findings), tries=0, report=evolve(report, findings=findings))
 
 
-def _why(error: BaseException) -> str:
+def why_no_verdict(error: BaseException) -> str:
+    """One line on what kept a run from beginning."""
     return "interrupted before anything was found" if isinstance(error, KeyboardInterrupt) else str(error)
 
 
-async def _until_terminated(work: Coroutine[Any, Any, Result]) -> Result:
+async def until_terminated(work: Coroutine[Any, Any, Result]) -> Result:
     """SIGTERM ends a probe as SIGINT does: the server that it started is ended too."""
     task = asyncio.current_task()
     assert task is not None

@@ -26,11 +26,13 @@ from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
 from reattach.io.shell import replay_command
+from reattach.io.soak_shown import HEIGHT, WIDTH, Drawing, drawing_of, figures
 from reattach.io.wording import clause_counts, facts_of, finding_counts, remark_of, reproduction, title_of
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import declared
 from reattach.oracle.observation import Closed, Observation, Party, Quiet, ReadPaused, ReadResumed
 from reattach.oracle.shadow import Shadow, shadows
+from reattach.oracle.soak import Soak
 from reattach.oracle.verdict import Finding, Kind, Outcome
 
 _PAUSE_MS = 100
@@ -123,6 +125,20 @@ class Shown:
     """The command that runs its experiment again; empty if no replay file was written."""
 
 
+@frozen
+class ShownSoak:
+    """What a soak measured, as the page shows it."""
+
+    figures: tuple[tuple[str, str], ...]
+    drawing: Drawing | None
+    width: int = WIDTH
+    height: int = HEIGHT
+
+
+def _shown_soak(soak: Soak) -> ShownSoak:
+    return ShownSoak(tuple(figures(soak)), drawing_of(soak))
+
+
 _KINDS = {
     Kind.VIOLATES_MUST: "must",
     Kind.BREAKS_CONTRACT: "contract",
@@ -153,6 +169,7 @@ def render_html(presented: Presented, registry: Registry) -> str:
             stale=[str(entry) for entry in stale(report, run)],
             notes=report.notes,
             findings=findings,
+            soak=None if presented.soak is None else _shown_soak(presented.soak),
             outcomes=[
                 (outcome.value, [(result, title_of(result.clause, registry)) for result in results[outcome]])
                 for outcome in _ORDER

@@ -6,6 +6,7 @@ import reattach
 from reattach.io.baseline import Expected, expectation_of
 from reattach.io.exchange import exchange_lines
 from reattach.io.run import EXIT_CODES, Presented, stale, verdict_of
+from reattach.io.soak_shown import soak_to_json
 from reattach.io.trace import observation_to_json
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import ClauseResult
@@ -56,6 +57,7 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
         "stale": [
             {"clause": entry.clause, "fault": entry.fault, "reason": entry.reason} for entry in stale(report, run)
         ],
+        **({} if presented.soak is None else {"soak": soak_to_json(presented.soak)}),
     }
 
 

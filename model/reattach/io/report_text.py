@@ -13,6 +13,7 @@ from reattach.io.baseline import Baseline, expectation_of
 from reattach.io.exchange import Step, steps_of
 from reattach.io.plain import plain
 from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, stale, verdict_of
+from reattach.io.soak_shown import soak_text
 from reattach.io.wording import clause_counts, facts_of, finding_counts, remark_of, reproduction, title_of
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome
 
@@ -39,6 +40,8 @@ def to_text(shown: RenderableType) -> str:
 def text_report(presented: Presented, registry: Registry) -> RenderableType:
     """The report for a Rich console."""
     parts: list[RenderableType] = [_header(presented.run), ""]
+    if presented.soak is not None:
+        parts += [soak_text(presented.soak), ""]
     results = results_by_outcome(presented.report)
     for outcome in (Outcome.VIOLATED, Outcome.HELD):
         if results[outcome]:

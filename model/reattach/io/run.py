@@ -10,6 +10,7 @@ from attrs import frozen
 
 from reattach.io.baseline import Baseline, expectation_of, stale_entries
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
+from reattach.oracle.soak import Soak
 from reattach.oracle.verdict import ClauseResult, Finding, Kind, Level, Outcome, Report
 
 
@@ -78,6 +79,8 @@ class Presented:
     run: Run
     replays: tuple[str | None, ...]
     """For each finding the file that replays it, None if none was written."""
+    soak: Soak | None = None
+    """What a soak measured; None if the run was none."""
 
 
 def verdict_of(report: Report, run: Run) -> Verdict:
