@@ -15,7 +15,8 @@ import uvicorn
 from attrs import frozen
 
 from reattach.live.server.app import Endpoint, application
-from reattach.live.server.host import NEVER
+from reattach.live.server.clock import RunningClock
+from reattach.live.server.host import NEVER, monotonic_ms
 from reattach.live.server.settings import Settings
 from reattach.live.server.wire import Wire
 
@@ -75,7 +76,7 @@ class _Server(uvicorn.Server):
 
 
 class _Clockwork:
-    """Calls ``Host.expire`` when a deadline of the machine is due; no polling."""
+    """Calls ``Host.expire`` when a deadline of the machine is due."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._host = endpoint.host
@@ -119,7 +120,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
         timeout_graceful_shutdown=1,
     )
     server = _Server(config, endpoint)
-    clockwork = asyncio.create_task(_Clockwork(endpoint).run())
+    endpoint.host.clock = clock = RunningClock(monotonic_ms)
+    clockwork = [asyncio.create_task(clock.beat()), asyncio.create_task(_Clockwork(endpoint).run())]
     task = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         await server.ready.wait()
@@ -130,9 +132,10 @@ async def serving(options: ServeOptions) -> AsyncIterator[Running]:
         server.should_exit = True
         await task
         listener.close()
-        clockwork.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await clockwork  # if it failed before, its error is raised here
+        for part in clockwork:
+            part.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await part  # if it failed before, its error is raised here
 
 
 def run_server(options: ServeOptions) -> int:
