@@ -298,7 +298,12 @@ def test_no_secret_and_no_template_is_missing(report: Report, run: Run, registry
     assert "hunter22" not in text
     assert "c9f09f890cb2454b9abe017cbc48367b" not in text
     templates = Path(render_html.__globals__["__file__"]).with_name("templates")
-    assert {each.name for each in templates.iterdir()} == {"report.html.j2", "report.css"}
+    assert {each.name for each in templates.iterdir()} == {
+        "report.html.j2",
+        "report.css",
+        "soak.html.j2",
+        "soak.css",
+    }
 
 
 def test_what_an_exchange_leaves_out_is_not_said_to_be_missing() -> None:
