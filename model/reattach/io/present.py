@@ -8,6 +8,7 @@ from pathlib import Path
 from attrs import evolve
 
 from reattach.clauses import Registry
+from reattach.io.curl import render_curl
 from reattach.io.files import OutputError
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_html import render_html
@@ -29,6 +30,8 @@ class Format(Enum):
     JUNIT = "junit"
     SARIF = "sarif"
     HTML = "html"
+    CURL = "curl"
+    """The exchanges of its findings as bash scripts of curl commands."""
 
 
 def present(report: Report, run: Run, *, credentials: Sequence[str] = (), replays: Sequence[str | None]) -> Presented:
@@ -55,6 +58,7 @@ _RENDERERS: dict[Format, Callable[[Presented, Registry], str]] = {
     Format.JUNIT: render_junit,
     Format.SARIF: render_sarif,
     Format.HTML: render_html,
+    Format.CURL: render_curl,
 }
 
 
