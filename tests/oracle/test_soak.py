@@ -174,7 +174,7 @@ def soak(
     *,
     per_session: float = 0,
     per_event: float = 0,
-    declared: bool = True,
+    window: int | None = 256,
     wobble: float = MB / 4,
     reuses: Sequence[Reuse] = (),
 ) -> Soak:
@@ -197,7 +197,7 @@ def soak(
         limit=1_000 * MB,
         start=START,
         rounds=(*small, *big),
-        declared_window=declared,
+        declared_window=window,
         reuses=tuple(reuses),
     )
 

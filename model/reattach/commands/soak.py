@@ -22,14 +22,17 @@ from reattach.io.present import Format, present
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
-from reattach.live.soak.soak import OnSoakProgress, SoakOptions, SoakProgress, SoakResult, soak
+from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakProgress, SoakResult
+from reattach.live.soak.soak import soak
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
+from reattach.oracle.soak import Phase
 from reattach.oracle.soak_verdict import CLAUSES
 from reattach.oracle.verdict import Profile, Report
 
 _DEFAULTS = SoakOptions()
 _MB = 1_000_000
+_PHASES = ", ".join(phase.value for phase in Phase)
 
 
 def soak_command(
@@ -56,6 +59,9 @@ def soak_command(
     budget: Annotated[
         float, typer.Option(metavar="SECONDS", min=1, help="How long it may take; what that leaves out is said.")
     ] = _DEFAULTS.budget_ms / 1000,
+    phase: Annotated[
+        list[Phase] | None, typer.Option(metavar="PHASE", help=f"Run this phase alone ({_PHASES}); repeatable.")
+    ] = None,
     idle: Annotated[
         float | None,
         typer.Option(
@@ -102,6 +108,7 @@ def soak_command(
         seed=shared.choose_seed(seed),
         headers=headers,
         ca=None if ca is None else str(ca),
+        phases=tuple(phase or Phase),
         sessions=sessions,
         events=events,
         size=size,
@@ -136,6 +143,7 @@ def soak_command(
             profile=profile.value if profile is not _DEFAULTS.profile else None,
             revision=None if revision is None else revision.value,
             stimulus=stimulus,
+            phase=[each.value for each in phase or ()],
             seed=str(options.seed),
             header=header,
             ca=options.ca,

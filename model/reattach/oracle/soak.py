@@ -289,8 +289,10 @@ class Soak:
     readings: tuple[Reading, ...] = ()
     spans: tuple[Span, ...] = ()
     rounds: tuple[Round, ...] = ()
-    declared_window: bool = False
-    """Whether the number of events held is declared: then the window is full when warm-up is over."""
+    declared_window: int | None = None
+    """The declared number of events that a session holds: then windows are full when the warm-up is over."""
+    before_load: int | None = None
+    """Bytes that were resident before the sessions of the phase *events* were opened."""
     limit_passed: tuple[Phase, ...] = ()
     """Phases that were broken off at the limit."""
     per_session: int | None = None
@@ -304,6 +306,11 @@ class Soak:
     reuses: tuple[Reuse, ...] = ()
     not_done: dict[Phase, str] = field(factory=dict)
     """Why a phase, or what it was to show, did not come about."""
+
+    @property
+    def filled(self) -> Round | None:
+        """The last round of the warm-up of the phase *events*; None if it was not come to."""
+        return next((each for each in reversed(self.rounds_of(Phase.EVENTS)) if each.warm_up), None)
 
     def rounds_of(self, phase: Phase) -> tuple[Round, ...]:
         """The rounds of a phase."""

@@ -34,7 +34,7 @@ def soak_report(wire: Report, soak: Soak, registry: Registry, profile: Profile) 
     shown = {(finding.clause, finding.fault) for finding in wire.findings if finding.clause in CLAUSES}
     findings = [finding for finding in wire.findings if finding.clause in CLAUSES]
     for (clause, fault), broken in _by_fault(measured).items():
-        if (clause, fault) not in shown or fault is Fault.UNBOUNDED_MEMORY:
+        if (clause, fault) not in shown or clause == "WIN-4":
             findings.append(_finding(registry[clause], fault, broken, profile))
     order = {clause: place for place, clause in enumerate(registry)}
     findings.sort(key=lambda finding: (order[finding.clause], finding.fault.value))
@@ -79,6 +79,7 @@ def measurements(soak: Soak) -> Iterator[Measured]:
         yield Measured("WIN-4", phase=Phase.SESSIONS)
     elif sessions.growth is Growth.OPEN:
         yield Measured("WIN-4", open_because=f"memory: {sessions.reason}", phase=Phase.SESSIONS)
+    yield from _held(soak)
     yield from _releases(soak)
 
 
@@ -91,6 +92,22 @@ def _leak_per_event(soak: Soak) -> str:
         f" {soak.sessions} sessions that nobody reads; after {last.amount // max(soak.sessions, 1)} events in each it"
         f" had grown by {megabytes(grew)} and not levelled off"
     )
+
+
+def _held(soak: Soak) -> Iterator[Measured]:
+    window = soak.declared_window
+    if window is None or not soak.retained:
+        return
+    most = max(each.least for each in soak.retained)
+    if most > window:
+        yield Measured(
+            "WIN-1",
+            f"a session, resumed from its earliest cursors, gave back {most} events, beyond the declared window of"
+            f" {window}",
+            Fault.UNBOUNDED_MEMORY,
+        )
+    elif all(each.most <= window for each in soak.retained):
+        yield Measured("WIN-1")
 
 
 def _releases(soak: Soak) -> Iterator[Measured]:
