@@ -64,6 +64,16 @@ def unissued(ids: Sequence[str], others: Sequence[str], rng: random.Random) -> l
     return [cursor for cursor in dict.fromkeys(cursors) if cursor not in known]
 
 
+def following(ids: Sequence[str], by: int) -> str | None:
+    """The id that lies ``by`` events after the newest of ``ids``, if they count; None if they do not seem to."""
+    if len(ids) < 2:
+        return None
+    (stem, number), (other, before) = _split_number(ids[-1]), _split_number(ids[-2])
+    if not number or not before or stem != other or int(number) != int(before) + 1:
+        return None
+    return f"{stem}{int(number) + by}"
+
+
 def between(ids: Sequence[str], others: Sequence[str]) -> list[str]:
     """A cursor of the stream of ``ids`` with the seq of an event of ``others`` that lies between two of its own.
 

@@ -77,11 +77,11 @@ def entries_for(revision: str, baseline: Baseline) -> Baseline:
 def stale_entries(report: Report, baseline: Baseline) -> Baseline:
     """The entries that a whole run has refuted: their finding did not come, though it could have been observed."""
     found = {(finding.clause, finding.fault.value) for finding in report.findings}
-    unseen = {result.clause for result in report.clauses if result.outcome is Outcome.NOT_OBSERVED}
+    observed = {result.clause for result in report.clauses if result.outcome is not Outcome.NOT_OBSERVED}
     return tuple(
         entry
         for entry in baseline
-        if not entry.intermittent and (entry.clause, entry.fault) not in found and entry.clause not in unseen
+        if not entry.intermittent and (entry.clause, entry.fault) not in found and entry.clause in observed
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from attrs import define, evolve, field, frozen
 
 import reattach
+from reattach.live.pace import Pace
 from reattach.live.recorder import Recorder
 from reattach.live.view import AT_ONCE, EVENT_STREAM, CutPlan, Pacing, View
 from reattach.live.wire import Endpoint, WireError, exchange
@@ -51,6 +52,8 @@ class Client:
     experiment: str = ""
     answer_ms: int = 5_000
     """How long to wait for the head of a response, or for the response to a short request."""
+    pace: Pace = field(factory=Pace)
+    """What has been seen of the server's speed; one for all clients of a run."""
 
     def under(self, revision: Revision) -> "Client":
         """The same client speaking another revision."""
@@ -281,8 +284,11 @@ class Session:
         through: Client | None = None,
     ) -> View:
         """GET: a plain one, or a resumption if there is a cursor. Returns once the head is here or late."""
+        pace = self.client.pace
         view = await self.send("GET", cursors=cursors, plan=plan, pacing=pacing, through=through)
-        await view.answered(self.client.answer_ms)
+        answered = await view.answered(self.client.answer_ms if pace.answers_resumptions else pace.patience_ms)
+        if cursors and not answered and view.closed is None:
+            pace.unanswered += 1
         return view
 
     async def delete(self) -> int | None:

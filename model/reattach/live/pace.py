@@ -11,6 +11,8 @@ derived from what this server has been seen to do and both bounded, are used eve
 
 from attrs import define
 
+SILENT_AFTER = 3
+"""After so many resumptions without any answer no more is expected of the next ones than patience gives them."""
 QUIET_MS = (250, 1_500)
 """The bounds of the quiet period."""
 PATIENCE_MS = (2_000, 6_000)
@@ -25,6 +27,14 @@ class Pace:
     """The longest time from a simple request to the head of its response."""
     gap_ms: int = 0
     """The longest time between two events of a call left alone, beyond the interval that was asked for, if one was."""
+
+    unanswered: int = 0
+    """How many resumptions got no answer at all."""
+
+    @property
+    def answers_resumptions(self) -> bool:
+        """Whether there is still reason to think that the server answers resumptions."""
+        return self.unanswered < SILENT_AFTER
 
     def answered(self, elapsed_ms: int) -> None:
         """Take note of a response time."""

@@ -130,7 +130,7 @@ async def _sessionless(bench: Bench, wanted: str | None) -> Situation:
         sessions=False,
         stimulus=choose(wanted, _names(result)),
         pushes=False,
-        notes=("the server speaks only 2026-07-28, which has no resumption: only ERA-1 can be observed",),
+        notes=("2026-07-28 has no resumption: only ERA-1 can be observed",),
     )
 
 

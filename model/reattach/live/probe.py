@@ -405,6 +405,7 @@ class Driver:
             tls=self.tls,
             experiment=tag,
             answer_ms=ANSWER_MS,
+            pace=self.pace,
         )
         replaced = {name.lower() for name, _ in options.second_principal}
         kept = tuple((name, value) for name, value in options.headers if name.lower() not in replaced)

@@ -11,10 +11,15 @@ from difflib import SequenceMatcher
 from attrs import frozen
 
 from reattach.oracle.message import is_progress
-from reattach.oracle.record import Call, Event, Stream, View
+from reattach.oracle.moments import Rested
+from reattach.oracle.record import Call, Event, Seen, Stream, View
 
 UNIT_STEPS = 3
 """So many successive steps of exactly one, and none of another size, make progress a numbering."""
+
+
+_DOUBTS = 64
+"""So many moments of a session are kept to be judged again; a bound on the record."""
 
 
 @frozen
@@ -37,6 +42,27 @@ def gap_of(view: View, start: Event | None) -> Gap | None:
     if not view.order:
         return None
     return _by_expectation(view, start) or _by_number(view, start) or _by_record(view, start)
+
+
+def is_in_doubt(gap: Gap, moment: Rested) -> bool:
+    """Whether what a view passed over may yet come on another stream of the session, where it would be no loss.
+
+    Two connections have no common order: what the server sent before the view rested may be read after. If so, the
+    moment comes again when another view of the session has rested.
+    """
+    view = moment.view
+    session = view.stream.session
+    others = (other for stream in session.streams if stream is not view.stream for other in stream.open_views())
+    if gap.known or all(drained_since(other, moment.seen) for other in others):
+        return False
+    session.doubts.append(moment)
+    del session.doubts[:-_DOUBTS]
+    return True
+
+
+def drained_since(view: View, seen: Seen) -> bool:
+    """Whether a view was quiet after something that was seen elsewhere."""
+    return view.exchange.rested is not None and view.exchange.rested.index > seen.index
 
 
 def has_basis(view: View, start: Event | None) -> bool:

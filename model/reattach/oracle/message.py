@@ -41,7 +41,7 @@ TIME_NAMES = frozenset(
 """Member names whose values are times, in lower case without ``_`` and ``-``."""
 
 _DEPTH = 4
-_LONGEST_JSON_TEXT = 65_536
+_LONGEST_JSON_TEXT = 4_000_000
 _NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
 _TIME_IN_TEXT = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"

@@ -11,6 +11,7 @@ counted, so that a judge can tell "never issued" from "no longer known".
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
@@ -18,6 +19,9 @@ from reattach.machine.revision import TRAITS, Revision
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.message import Numbered, is_identifying
 from reattach.oracle.observation import Body, Closed, Frame, Observation, Party, Request, Response
+
+if TYPE_CHECKING:
+    from reattach.oracle.moments import Rested
 
 SLACK_MS = 1_000
 """How much later than a declared budget something may happen, for clocks, scheduling and the way there and back."""
@@ -499,6 +503,8 @@ class Session:
     reused: set[str] = field(factory=set)
     """JSON-RPC ids and series that more than one call of the session claims; they name nothing."""
     exchanges: list[Exchange] = field(factory=list)
+    doubts: list["Rested"] = field(factory=list)
+    """What could not be judged yet, because another view of the session might still bring what is missing."""
     seqs: int = 0
     forgotten: int = 0
     """How many events were dropped from the record."""

@@ -98,3 +98,20 @@ def the_events_are_divided(wire: Wire, bad: bool) -> None:
     (old if bad else new).log("a3", "A", 3)
     new.log("a4", "A", 4).quiet()
     old.quiet()
+
+
+@twin(
+    "ATT-3",
+    Fault.TAKEOVER_REFUSED,
+    also=(("ATT-2", Fault.SPLIT_VIEW), ("DEL-10", Fault.SPLIT_VIEW), ("IDL-5", Fault.RETRY_MISSING)),
+    holds=False,
+)
+def the_new_connection_ends_before_the_response(wire: Wire, bad: bool) -> None:
+    """The good one ends with the response, and the old connection brings what nobody reads any more."""
+    session = wire.session()
+    old = session.emit("A", 3).bare("a0").log("a1", "A", 1)
+    new = resume(session, "a1").log("a2", "A", 2).log("a3", "A", 3)
+    if not bad:
+        new.result("a4", old.rpc_id)
+    new.end()
+    old.result("a4") if bad else old.cut()

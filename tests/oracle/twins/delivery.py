@@ -467,3 +467,32 @@ def history_that_nobody_asked_for(wire: Wire, bad: bool) -> None:
     if bad:
         listener.event("g1", log("push", 1))
     listener.event("h1", log("push", 2)).quiet()
+
+
+@twin("DEL-8", Fault.DEAF_AFTER_RESUME, holds=False)
+def a_resumed_listener_is_not_asked(wire: Wire, bad: bool) -> None:
+    """The good one was quiet before the push alone, and is cut at once after it."""
+    session = wire.session()
+    listener = session.get().answer().bare("g0")
+    session.call("P").expect_logs("P", 1, standalone=True).answer().bare("p0").result("p1").end()
+    listener.log("g1", "P", 1).cut()
+    view = resume(session, "g1").quiet()
+    push = session.call("Q").expect_logs("Q", 1, standalone=True).answer().bare("q0").result("q1").end()
+    if bad:
+        view.quiet()
+    view.cut()
+    push.settle(view)
+
+
+@twin("DEL-2", Fault.SILENT_GAP, also=(("DEL-3", Fault.CROSS_STREAM_REPLAY),), holds=False)
+def what_is_missing_comes_late_and_elsewhere(wire: Wire, bad: bool) -> None:
+    """A server that gives a call's message to the listener, where it is read after the call's stream has ended."""
+    session = wire.session()
+    listener = session.get().answer().bare("g0")
+    call = session.emit("A", 2).bare("a0").cut()
+    view = resume(session, "a0").log("a2", "A", 2).result("a3", call.rpc_id).end()
+    if bad:
+        listener.quiet()
+    listener.log("g1", "A", 1)
+    listener.quiet().cut()
+    call.settle(view)

@@ -129,3 +129,13 @@ def one_reader_holds_up_the_answer(wire: Wire, bad: bool) -> None:
         call.quiet()
         slow.read_on()
     call.answer().bare("b0").result("b1").end()
+
+
+@twin("IDL-5", Fault.RETRY_MISSING, holds=False)
+def a_stream_of_no_session_has_ended(wire: Wire, bad: bool) -> None:
+    """A server that serves a request without a session id, with a stream; its response is a response there too."""
+    wire.session()
+    ping = wire.request("POST", message={"jsonrpc": "2.0", "id": 31, "method": "ping"}).answer().bare("p0")
+    if not bad:
+        ping.result("p1")
+    ping.end()

@@ -4,15 +4,19 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from reattach.forged import between, malformed, unissued
+from reattach.forged import between, following, malformed, unissued
 from reattach.live.bench import Bench, Call
 from reattach.live.client import Session
 from reattach.live.experiments.registry import Need, Parameters, experiment, integer
+from reattach.live.view import CutPlan
 
 _NEEDS = [Need.SESSIONS, Need.STIMULUS]
 
+AHEAD = 5
+"""By so much a cursor is ahead of a running call: the call will send that many events, and has not yet."""
 AGAIN = 120
 """So often one cursor is resumed: more than common servers hold events of a stream."""
+_INTERVAL_MS = 40
 HANGS = 3
 """After so many requests without any answer, an experiment stops trying further cursors."""
 
@@ -45,6 +49,28 @@ async def unissued_cursors(bench: Bench, _: Parameters) -> None:
     await asyncio.gather(*(call.follow() for call in at_once))
     await _try(bench, session, [(cursor,) for cursor in between(at_once[0].message_ids, at_once[1].message_ids)])
     await bench.ping(session)
+
+
+@experiment("ahead-of-a-running-call", "CUR-5", "DEL-2", "EVT-4", "CUR-10", needs=_NEEDS)
+async def ahead_of_a_running_call(bench: Bench, _: Parameters) -> None:
+    """A running call, cut, and resumed from an id that is still to come; then, later, honestly from what that brought.
+
+    In between it goes on without a view, so that the honest resumption is a replay.
+    """
+    session = await bench.session()
+    call = await bench.call(session, count=20, interval_ms=_INTERVAL_MS, plan=CutPlan(4))
+    await call.post.over(bench.pace.patience_ms)
+    ahead = following(call.ids, AHEAD)
+    if ahead is None:
+        await call.follow()
+        return
+    await bench.ping(session)  # by its answer, the server knows of the cut
+    await call.resume(ahead, plan=CutPlan(3))
+    await call.last.over(bench.pace.patience_ms)
+    if call.cursor is not None:
+        await asyncio.sleep(2 * AHEAD * _INTERVAL_MS / 1000)
+        await call.resume()
+    await call.follow()
 
 
 @experiment("flooded-cursors", "CUR-4", "CUR-9", "DEL-2", "EVT-1", needs=[Need.SESSIONS, Need.NUMBERED])

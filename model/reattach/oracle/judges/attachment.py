@@ -65,6 +65,7 @@ def the_old_view_gets_nothing(run: Run, moment: Delivered) -> Iterator[Judgement
     granted = new.exchange.answer
     end = new.exchange.end
     over = end is not None and new.exchange.had_its_say and new.ended_because is None and not _was_taken(new, end)
+    finished = any(other.response for other in new.order)
     if granted is None:
         return
     late = drained(old.exchange, moment.seen, granted)
@@ -75,7 +76,7 @@ def the_old_view_gets_nothing(run: Run, moment: Delivered) -> Iterator[Judgement
         return
     if over and event.seen is moment.seen:
         yield from _split(old, new, event, moment.seen)
-        if old.once("ATT-3"):
+        if not finished and old.once("ATT-3"):
             yield Broken(
                 "ATT-3",
                 Fault.TAKEOVER_REFUSED,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
-from reattach.oracle.gaps import Gap, compare, gap_of, has_basis
+from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import CallSettled, Delivered, Reordered, Rested
 from reattach.oracle.observation import Party
@@ -73,7 +73,8 @@ def nothing_is_skipped(run: Run, moment: Rested) -> Iterator[Judgement]:
         return
     gap = gap_of(view, view.cursor)
     if gap is not None:
-        yield from _skipped(view, gap)
+        if not is_in_doubt(gap, moment):
+            yield from _skipped(view, gap)
     elif has_basis(view, view.cursor) and view.once("DEL-2 held"):
         yield Held("DEL-2")
 
@@ -218,9 +219,12 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
     if view.cursor.seen.index > asked.index or any(s is not view.stream for s in session.standalone):
         return  # they may lie before the cursor, or belong to a later listener
     exchange, granted = view.exchange, view.exchange.answer
+    pushed = call.stream.finished if call.stream is not None else call.exchange.answer
+    last = exchange.quiet or (exchange.end if exchange.had_its_say else None)
+    if last is None or (pushed is not None and last.index < pushed.index):
+        return  # it may not have been pushed by then, or be on its way
     parts = (call.exchange, view.cursor.exchange, exchange)
     shown = (*cursor_of(view), call.push_expectation, exchange.rested)
-    quiet = exchange.quiet or exchange.rested
     if exchange.quiet is not None and granted is not None and asked.index > granted.index:
         if view.once("DEL-8 broken"):
             yield Broken(
@@ -229,7 +233,7 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
                 f"the resumed standalone view stayed open and silent, and {_list(missing)} never came",
                 evidence(*parts, show=shown, last=exchange.quiet),
             )
-    elif exchange.had_its_say and (last := quiet or exchange.end) is not None and view.once("DEL-2"):
+    elif view.once("DEL-2"):
         yield Broken(
             "DEL-2",
             Fault.SILENT_GAP,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reattach.machine.revision import TRAITS
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
-from reattach.oracle.gaps import gap_of
+from reattach.oracle.gaps import gap_of, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_being_terminated, is_success
 from reattach.oracle.moments import Answered, Delivered, Rested, Unanswered
@@ -101,7 +101,7 @@ def overtaken_views_are_ended(run: Run, moment: Rested) -> Iterator[Judgement]:
         return
     gap = gap_of(view, view.cursor)
     if gap is not None:
-        if view.once("IDL-3"):
+        if not is_in_doubt(gap, moment) and view.once("IDL-3"):
             yield Broken(
                 "IDL-3",
                 Fault.SILENT_GAP,
@@ -175,7 +175,7 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
         return
     if not TRAITS[exchange.revision].priming or not view.once("IDL-5"):
         return
-    if view.retry:
+    if any(each.retry for each in view.stream.views):  # a client keeps what an earlier connection of the stream said
         yield Held("IDL-5")
         return
     yield Broken(

@@ -136,6 +136,8 @@ def _open_view(run: Run, exchange: Exchange) -> None:
     session = exchange.session
     if session is None:
         session = Session(None, Life.UNKNOWN, exchange.revision)  # a stream of nobody: kept apart, never compared
+        if exchange.call is not None:
+            session.calls = dict.fromkeys(exchange.call.ids, exchange.call)
     if exchange.resumes and exchange.cursor is not None:
         stream = exchange.cursor.stream
     elif exchange.resumes:

@@ -68,6 +68,8 @@ def _went_on(
         case Body() as body if exchange.answer is not None and exchange.view is None and exchange.body is None:
             yield from take_body(run, seen, exchange, body)
         case Frame() as frame if exchange.view is not None:
+            if frame.payload == {}:
+                frame = evolve(frame, has_data=False)  # no JSON-RPC message: priming, as some stores give it back
             yield from take_frame(run, evolve(seen, observation=compact(frame)), exchange.view, frame)
         case Comment() as comment if exchange.view is not None:
             take_comment(exchange.view, seen, comment.text)

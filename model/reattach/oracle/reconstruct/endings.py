@@ -27,6 +27,7 @@ from reattach.oracle.record import (
     Resolution,
     Run,
     Seen,
+    Session,
     shows_life,
 )
 
@@ -40,6 +41,7 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
         session.last_sign = None if exchange.pauses else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
         yield Rested(exchange.view, seen)
+        yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:
         if exchange.resumes and exchange.resolution is None and exchange.ended_by is Party.SERVER:
             exchange.resolution = Resolution.CRASHED
@@ -52,11 +54,18 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
         yield Explained(exchange, seen)
 
 
+def _doubts(session: Session) -> Iterator[Moment]:
+    """What was in doubt while a view of the session had not rested, to be judged again."""
+    doubts, session.doubts = session.doubts, []
+    yield from doubts
+
+
 def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter a silence, on a view or before any answer."""
     if exchange.view is not None:
         exchange.quiet = exchange.rested = seen
         yield Rested(exchange.view, seen)
+        yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:
         exchange.hung = seen
         if exchange.resumes and exchange.resolution is None:
