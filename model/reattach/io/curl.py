@@ -100,6 +100,13 @@ ended() { # waits until the server has ended an answer; not for ever
   local end=$((SECONDS + PATIENCE))
   while runs "$1" && [ "$SECONDS" -lt "$end" ]; do sleep 0.02; done
 }""",
+    "silence": r"""
+silence() { # waits for as long as nothing came on a connection, and says what comes now
+  local before
+  before=$(wc -c < "$1.body")
+  sleep "$2"
+  printf '%s: %s bytes came in %s s; in that run, none\n' "$1" "$(($(wc -c < "$1.body") - before))" "$2"
+} 2> /dev/null""",
     "cut_off": r"""
 cut_off() { # ends a connection from this side
   { kill "$(cat "$1.pid")"; kill -CONT "$(cat "$1.pid")"; wait "$(cat "$1.pid")"; } 2> /dev/null
@@ -229,7 +236,7 @@ class _Writer:
             if any(re.search(rf"(?<![\w.]){re.escape(name)} ", each) for each in (code, *wanted.values())):
                 wanted[name] = text
         lines = ["URL=http://127.0.0.1:8000/mcp", "(", f"PATIENCE={self._patience()} # seconds"]
-        lines.append('cd "$(mktemp -d)" || exit')
+        lines += ["export LC_ALL=C # bytes: nobody knows what a server sends", 'cd "$(mktemp -d)" || exit']
         for name, text in reversed(wanted.items()):
             sent = " ".join(shlex.quote(message) for message in self._handshake())
             lines += (text % sent if name == "rest_of_handshake" else text).strip().splitlines()
@@ -257,7 +264,11 @@ class _Writer:
             if request.rpc_method != "initialize" and request.connection != last:
                 named[self.letters[request.connection]] = 12
         named |= {self.letters[last]: 2000} if last in self.modes else {}
-        return ["", *(f"show {name} {count}" for name, count in named.items()), 'echo; echo "(in $PWD)"']
+        return [
+            "",
+            *(f"show {name} {count}" for name, count in named.items()),
+            r'''printf '\n== files in %s\n' "$PWD"''',
+        ]
 
     # What the observations mean for the script
 
@@ -285,7 +296,7 @@ class _Writer:
             case Closed() | Body() if beside:
                 self.lines.append(f"ended {name}")
             case Quiet() if beside:
-                self.lines.append(f"sleep {_seconds(observation.waited)}")
+                self.lines.append(f"silence {name} {_seconds(observation.waited)}")
             case ReadPaused() if beside:
                 self.lines.append(
                     _comment("A curl that is stopped reads nothing; the kernel still takes what fits its")
