@@ -19,7 +19,7 @@ from reattach.commands.probe import probe
 from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
 from reattach.commands.serve import serve
-from reattach.commands.soak import soak_command
+from reattach.commands.soak import soak
 from reattach.io.baseline import BaselineError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
@@ -41,9 +41,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, prove, replay, serve, explain):
+for _command in (demo, probe, soak, prove, replay, serve, explain):
     app.command()(_command)
-app.command("soak")(soak_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
     BadCommandError,

@@ -11,6 +11,7 @@ from tests.io.test_reports import SCHEMA
 from tests.oracle.test_soak import MB, SIZE, START, soak
 
 from reattach.clauses import Registry
+from reattach.io.present import Format, render
 from reattach.io.report_html import render_html
 from reattach.io.report_json import render_json
 from reattach.io.report_junit import render_junit
@@ -50,7 +51,7 @@ def test_figures_say_what_was_measured() -> None:
     assert said["load"] == "200 sessions, 64 events a call, 4.2 kB an event"
     assert said["memory"] == "60 MB at first, 1060 MB at most, 1060 MB at last"
     assert said["per event"].startswith("grows: 4.2 kB (")
-    assert said["per released session"].startswith("nothing is kept: ")
+    assert said["per released session"].startswith("flat: ")
     assert said["per abandoned session"] == "1.2 MB"
     assert said["held per session"] == "256, 195 to 259 events, by resuming 2 of them"
     assert said["left alone"] == "0 of 200 live after 6.5 s"
@@ -132,6 +133,13 @@ def test_the_other_formats_report_it_as_they_report_anything(presented: Presente
         ("WIN-3", "unbounded-memory"),
         ("WIN-4", "unbounded-memory"),
     ]
+
+
+@pytest.mark.parametrize("wanted", Format)
+def test_every_format_takes_a_finding_without_an_exchange(
+    presented: Presented, registry: Registry, wanted: Format
+) -> None:
+    assert "unbounded-memory" in render(presented, wanted, registry)
 
 
 def test_a_run_that_was_no_soak_says_nothing_of_it(presented: Presented, registry: Registry) -> None:

@@ -57,8 +57,8 @@ def run(
         declaration=declaration,
         phases=tuple(phases),
         sessions=sessions,
-        events=16,
-        size=60_000,
+        events=96,
+        size=16_384,
         budget_ms=budget * 1_000,
         seed=1,
     )

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reattach.oracle.soak import (
+    BYTES_OF_EVENT,
     BYTES_OF_SESSION,
     FITTED,
     VISIBLE_BYTES,
@@ -45,7 +46,7 @@ def rounds(memory: Callable[[int], float], count: int, *, warm_up: int = 2, amou
 
 
 def events(memory: Callable[[int], float], count: int = 12) -> Growth:
-    return trend_of(rounds(memory, count), least=SIZE / 10, put_in=SIZE).growth
+    return trend_of(rounds(memory, count), least=BYTES_OF_EVENT, put_in=SIZE).growth
 
 
 def noise(of: float, seed: int = 1) -> Callable[[int], float]:
@@ -146,13 +147,13 @@ def test_a_window_that_fills_up_and_is_full_is_flat(full: int) -> None:
 
 
 def test_too_few_rounds_say_nothing() -> None:
-    trend = trend_of(rounds(lambda n: n * 50 * MB, FITTED + 1), least=SIZE / 10, put_in=SIZE)
+    trend = trend_of(rounds(lambda n: n * 50 * MB, FITTED + 1), least=BYTES_OF_EVENT, put_in=SIZE)
     assert (trend.growth, trend.fit) == (Growth.OPEN, None)
     assert trend.reason == f"{FITTED - 1} rounds after warm-up, of {FITTED} needed"
 
 
 def test_what_fits_into_memory_that_was_there_before_proves_nothing() -> None:
-    trend = trend_of(rounds(lambda _: 0, 12, amount=100), least=SIZE / 10, put_in=SIZE)
+    trend = trend_of(rounds(lambda _: 0, 12, amount=100), least=BYTES_OF_EVENT, put_in=SIZE)
     assert trend.growth is Growth.OPEN
     assert "might hide" in trend.reason
 
@@ -163,7 +164,7 @@ def test_growth_too_small_to_be_told_from_noise_is_open() -> None:
 
 @given(st.lists(st.integers(0, 10**9), min_size=10, max_size=40))
 def test_any_readings_have_an_answer_and_open_has_a_reason(memory: Sequence[int]) -> None:
-    trend = trend_of(rounds(lambda n: memory[n - 1], len(memory)), least=SIZE / 10, put_in=SIZE)
+    trend = trend_of(rounds(lambda n: memory[n - 1], len(memory)), least=BYTES_OF_EVENT, put_in=SIZE)
     assert (trend.growth is Growth.OPEN) == bool(trend.reason)
 
 
@@ -209,7 +210,7 @@ def soak(
         ({"per_session": 16 * SIZE}, "a leak per session"),
         ({"per_session": 2 * BYTES_OF_SESSION}, "a leak per session"),
         ({"per_event": SIZE}, "a leak per event"),
-        ({"per_event": SIZE / 5}, "a leak per event"),
+        ({"per_event": 2 * BYTES_OF_EVENT}, "a leak per event"),
         ({"per_session": 16 * SIZE, "per_event": SIZE}, "a leak per session and a leak per event"),
     ],
 )

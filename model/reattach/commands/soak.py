@@ -23,7 +23,7 @@ from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
 from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakProgress, SoakResult
-from reattach.live.soak.soak import soak
+from reattach.live.soak.soak import soak as soaked
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.soak import Phase
@@ -35,7 +35,7 @@ _MB = 1_000_000
 _PHASES = ", ".join(phase.value for phase in Phase)
 
 
-def soak_command(
+def soak(
     url: Annotated[
         str | None, typer.Argument(metavar="[URL]", help="The server's MCP endpoint, unless --command is given.")
     ] = None,
@@ -181,7 +181,7 @@ def _run(options: SoakOptions, run: Run) -> tuple[SoakResult | None, Run]:
     """Soak with progress; SIGINT and SIGTERM end it with what was found so far."""
     try:
         with _progress() as on_progress:
-            result = asyncio.run(until_terminated(soak(options, on_progress)))
+            result = asyncio.run(until_terminated(soaked(options, on_progress)))
     except NO_VERDICT as error:
         return None, evolve(run, stopped=why_no_verdict(error))
     return result, evolve(

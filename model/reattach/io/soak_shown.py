@@ -54,12 +54,8 @@ def _trend(soak: Soak, phase: Phase, what: str) -> str:
     trend, rounds = soak.trend(phase), soak.rounds_of(phase)
     if trend.fit is None:
         return f"not known: {trend.reason}"
-    measured = f"{interval(trend.fit)}; {len(rounds)} rounds, {rounds[-1].amount} {what}"
-    return f"{_word(trend)}: {measured}" if trend.growth is not Growth.OPEN else f"not known: {measured}"
-
-
-def _word(trend: Trend) -> str:
-    return {Growth.FLAT: "nothing is kept", Growth.GROWS: "grows", Growth.OPEN: "not known"}[trend.growth]
+    word = "not known" if trend.growth is Growth.OPEN else trend.growth.value
+    return f"{word}: {interval(trend.fit)}; {len(rounds)} rounds, {rounds[-1].amount} {what}"
 
 
 def _retained(found: tuple[Retained, ...]) -> str:

@@ -32,8 +32,9 @@ CONFIDENCE = 0.99
 """Of the intervals, two-sided."""
 FITTED = 8
 """How many readings are needed at least; quarters of two."""
-SHARE_OF_EVENT = 0.1
-"""What each event must leave behind for good, as a share of its own bytes, to be called a leak."""
+BYTES_OF_EVENT = 100
+"""What each event must leave behind for good, in bytes, to be called a leak. It is no share of the event's size: a
+store that keeps every event may keep what they have in common once."""
 BYTES_OF_SESSION = 1_024
 """What each released session must leave behind for good, in bytes, to be called a leak."""
 VISIBLE_BYTES = 4_000_000
@@ -332,7 +333,7 @@ class Soak:
 
     def least(self, phase: Phase) -> float:
         """The growth, in bytes per session or event, that is called one."""
-        return BYTES_OF_SESSION if phase is Phase.SESSIONS else SHARE_OF_EVENT * self.event_bytes
+        return BYTES_OF_SESSION if phase is Phase.SESSIONS else BYTES_OF_EVENT
 
 
 def diagnosis(soak: Soak) -> str:

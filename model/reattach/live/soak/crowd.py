@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
+from typing import TypeAlias
 
 from attrs import define, field
 
@@ -16,6 +17,7 @@ from reattach.oracle.verdict import Finding
 
 AT_ONCE = 16
 """How many requests are under way at the same time."""
+RpcId: TypeAlias = str | int | None
 CALL_MS = 30_000
 """How long a call that is read to its end may take."""
 
@@ -36,8 +38,8 @@ class Member:
     session: Session
     judged: bool
     """Whether the oracle sees what passes."""
-    firsts: list[str] = field(factory=list)
-    """The first event id of each of its calls, in order: the earliest cursors."""
+    firsts: list[tuple[str, RpcId]] = field(factory=list)
+    """Of each of its calls, in order, the first event id, which is the earliest cursor, and the JSON-RPC id."""
 
 
 @define(eq=False)
@@ -107,7 +109,7 @@ class Crowd:
             await call.post.wait(lambda _: call.responded, CALL_MS)
         await call.post.cut()
         if call.ids:
-            member.firsts.append(call.ids[0])
+            member.firsts.append((call.ids[0], call.post.request.rpc_id))
         # What the exchange brought is of no use any more, and there are many.
         if not member.judged:
             member.session.views.remove(call.post)
@@ -129,7 +131,7 @@ class Crowd:
         async def one(member: Member) -> int:
             status = await member.bench.ping(member.session)
             if member.judged and member.firsts:
-                await member.bench.look(await member.session.listen(member.firsts[-1]))
+                await member.bench.look(await member.session.listen(member.firsts[-1][0]))
             return status is not None and 200 <= status < 300
 
         return sum(await at_once(one(member) for member in self.members))

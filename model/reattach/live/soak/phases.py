@@ -10,7 +10,7 @@ from reattach.live.experiments.window import LONGEST_MS, MARGIN_MS
 from reattach.live.soak.ground import Ground
 from reattach.live.soak.retained import retained
 from reattach.live.view import CutPlan
-from reattach.oracle.soak import Growth, Left, Phase, Retained, Reuse, Way
+from reattach.oracle.soak import Growth, Left, Phase, Reuse, Way
 
 CALIBRATED = 4
 """Events of a call by which is found out how large they are, and whether it goes on without its client."""
@@ -105,11 +105,9 @@ def _rounds_to_fill(ground: Ground) -> int:
 
 
 async def _count_retained(ground: Ground) -> None:
-    found: list[Retained] = []
-    for member in ground.crowd.members:
-        if member.judged and member.firsts:
-            found.append(await retained(member, ground.soaked.events, ground.options.size))
-    ground.soaked = evolve(ground.soaked, retained=tuple(found))
+    sample = [member for member in ground.crowd.members if member.judged and member.firsts]
+    looked = [retained(member, ground.soaked.events, ground.options.size) for member in sample]
+    ground.soaked = evolve(ground.soaked, retained=tuple(await asyncio.gather(*looked)))
 
 
 async def release(ground: Ground) -> None:
