@@ -37,11 +37,23 @@ def numbered_keys(label: str, count: int) -> tuple[str, ...]:
     return tuple(message_key(message | {"params": {"data": {"label": label, "n": n}}}) for n in range(1, count + 1))
 
 
+def progress_keys(token: str, count: int) -> tuple[str, ...]:
+    """The keys of progress in steps of one, under a token."""
+    message: dict[str, Json] = {"method": "notifications/progress"}
+    steps = range(1, count + 1)
+    return tuple(message_key(message | {"params": {"progressToken": token, "progress": step}}) for step in steps)
+
+
 def expected_keys(stimulus: Stimulus, label: str, count: int, rpc_id: str | int | None) -> tuple[str, ...] | None:
     """The keys of what a call of the stimulus sends, the response last; None if that is not known."""
     if not stimulus.numbered:
         return stimulus.baseline
-    return (*numbered_keys(label, count), message_key({"id": rpc_id, "result": {}}))
+    return (*message_keys(stimulus, label, count), message_key({"id": rpc_id, "result": {}}))
+
+
+def message_keys(stimulus: Stimulus, label: str, count: int) -> tuple[str, ...]:
+    """The keys of what a call of a numbered stimulus sends before its response."""
+    return progress_keys(label, count) if stimulus.progress else numbered_keys(label, count)
 
 
 def retry_of(view: View) -> int:

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from attrs import evolve, frozen
 
-from reattach.live.bench import Bench, Call, numbered_keys, progress
+from reattach.live.bench import Bench, Call, message_keys, progress
 from reattach.live.client import ProtocolError, Session, SilentError, envelope, no_response
 from reattach.live.stimulus import PUSH, Stimulus, choose
 from reattach.live.wire import NotHttpError, WireError
@@ -186,8 +186,8 @@ async def _calibrate(bench: Bench, session: Session, stimulus: Stimulus, notes: 
         messages = [payload for one in call.chain for payload in one.messages]
         runs.append(messages or [view.response(view.request.rpc_id)])
     if stimulus.numbered:
-        sent = [message_key(payload) for payload in runs[0]]
-        if sent[:-1] != list(numbered_keys(f"{_LABEL}:0", _MESSAGES)):
+        sent = tuple(message_key(payload) for payload in runs[0])
+        if sent[:-1] != message_keys(stimulus, f"{_LABEL}:0", _MESSAGES):
             notes.append(
                 f"{stimulus.tool} did not send the {_MESSAGES} numbered messages it was asked for on the call's stream:"
                 " what needs events is not observed"

@@ -15,6 +15,7 @@ from attrs import frozen
 from reattach.oracle.observation import Json
 
 EMIT = "reattach_emit"
+PROGRESS = "reattach_progress"
 PUSH = "reattach_push"
 
 
@@ -58,6 +59,8 @@ PRESETS: dict[str, Stimulus] = {
     stimulus.name: stimulus
     for stimulus in (
         Stimulus("emit", EMIT, numbered=True),
+        # For a server that sends a call's log notifications elsewhere: the numbers are those of its progress.
+        Stimulus("progress", PROGRESS, numbered=True, progress=True),
         Stimulus("conformance-progress", "test_tool_with_progress", progress=True),
         Stimulus("conformance-logging", "test_tool_with_logging"),
         Stimulus("conformance-reconnection", "test_reconnection"),

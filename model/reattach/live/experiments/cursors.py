@@ -17,6 +17,7 @@ AHEAD = 5
 AGAIN = 120
 """So often one cursor is resumed: more than common servers hold events of a stream."""
 _INTERVAL_MS = 40
+_TRIES = 3
 HANGS = 3
 """After so many requests without any answer, an experiment stops trying further cursors."""
 
@@ -58,14 +59,17 @@ async def ahead_of_a_running_call(bench: Bench, _: Parameters) -> None:
     In between it goes on without a view, so that the honest resumption is a replay.
     """
     session = await bench.session()
-    call = await bench.call(session, count=20, interval_ms=_INTERVAL_MS, plan=CutPlan(4))
+    call = await bench.call(session, count=40, interval_ms=_INTERVAL_MS, plan=CutPlan(4))
     await call.post.over(bench.pace.patience_ms)
     ahead = following(call.ids, AHEAD)
     if ahead is None:
         await call.follow()
         return
-    await bench.ping(session)  # by its answer, the server knows of the cut
-    await call.resume(ahead, plan=CutPlan(3))
+    for _again in range(_TRIES):
+        await call.resume(ahead, plan=CutPlan(3))
+        if call.last.status != 409:
+            break
+        await asyncio.sleep(bench.pace.quiet_ms / 1000)  # the server has yet to see that the connection was cut
     await call.last.over(bench.pace.patience_ms)
     if call.cursor is not None:
         await asyncio.sleep(2 * AHEAD * _INTERVAL_MS / 1000)

@@ -37,7 +37,7 @@ class Need(Enum):
 
     SESSIONS = "session ids"
     STIMULUS = "a tool that makes the server send something (--stimulus)"
-    NUMBERED = "the tool reattach_emit"
+    NUMBERED = "a tool that numbers its messages (reattach_emit or reattach_progress)"
     PUSHES = "the tool reattach_push"
     SECOND_PRINCIPAL = "a second principal (--second-principal)"
     RESTART = "a server that may be restarted (--command with --restart)"

@@ -20,7 +20,6 @@ use tokio::time::sleep;
 const MAX_COUNT: u64 = 10_000;
 const MAX_INTERVAL_MS: u64 = 60_000;
 const MAX_SIZE: u64 = 1_000_000;
-const MAX_DURATION_S: u64 = 60;
 
 /// In what the messages of a call are sent. rmcp sends a progress notification on the stream of the request whose
 /// token it carries, and every other notification on the session's standalone stream, also during a call.
@@ -28,7 +27,7 @@ const MAX_DURATION_S: u64 = 60;
 pub enum Stimulus {
     /// Log notifications: `reattach_emit`.
     Log,
-    /// Progress notifications: a tool of the name and arguments of the official everything server's.
+    /// Progress notifications in steps of one: `reattach_progress`.
     Progress,
 }
 
@@ -78,16 +77,18 @@ impl Emitter {
         context: &RequestContext<RoleServer>,
         arguments: &JsonObject,
     ) -> Result<String, ErrorData> {
-        let steps = integer(arguments, "steps", MAX_COUNT)?;
-        let duration = Duration::from_secs(integer(arguments, "duration", MAX_DURATION_S)?);
-        for step in 1..=steps {
-            sleep(duration / steps as u32).await;
-            if let Some(token) = context.meta.get_progress_token() {
-                let progress = ProgressNotificationParam::new(token, step as f64).with_total(steps as f64);
+        let count = integer(arguments, "count", MAX_COUNT)?;
+        let interval = Duration::from_millis(integer(arguments, "interval_ms", MAX_INTERVAL_MS)?);
+        let padding = "x".repeat(integer(arguments, "size", MAX_SIZE)? as usize);
+        let token = context.meta.get_progress_token();
+        for n in 1..=count {
+            sleep(interval).await;
+            if let Some(token) = token.clone() {
+                let progress = ProgressNotificationParam::new(token, n as f64).with_message(padding.clone());
                 context.peer.notify_progress(progress).await.map_err(internal)?;
             }
         }
-        Ok(format!("sent {steps}"))
+        Ok(format!("sent {count}"))
     }
 }
 
@@ -109,28 +110,21 @@ impl ServerHandler for Emitter {
     ) -> Result<ListToolsResult, ErrorData> {
         let label = json!({"type": "string", "description": "Repeated in every message."});
         let count = bounded(MAX_COUNT, "How many messages to send.");
-        let during = match self.stimulus {
-            Stimulus::Log => tool(
-                "reattach_emit",
-                "Sends numbered log notifications on the stream of this request, then the result.",
-                json!({
-                    "count": count,
-                    "interval_ms": bounded(MAX_INTERVAL_MS, "Milliseconds before each message."),
-                    "size": bounded(MAX_SIZE, "Bytes of padding in each message."),
-                    "label": label,
-                }),
-                &["count"],
-            ),
-            Stimulus::Progress => tool(
-                "trigger-long-running-operation",
-                "Sends progress on the stream of this request, if asked to, then the result.",
-                json!({
-                    "duration": bounded(MAX_DURATION_S, "Seconds that it takes."),
-                    "steps": bounded(MAX_COUNT, "How many messages to send."),
-                }),
-                &["steps"],
-            ),
+        let (name, what) = match self.stimulus {
+            Stimulus::Log => ("reattach_emit", "Sends numbered log notifications, then the result."),
+            Stimulus::Progress => ("reattach_progress", "Sends progress in steps of one, then the result."),
         };
+        let during = tool(
+            name,
+            what,
+            json!({
+                "count": count,
+                "interval_ms": bounded(MAX_INTERVAL_MS, "Milliseconds before each message."),
+                "size": bounded(MAX_SIZE, "Bytes of padding in each message."),
+                "label": label,
+            }),
+            &["count"],
+        );
         let push = tool(
             "reattach_push",
             "Sends numbered log notifications on the standalone stream of the session, then the result.",
@@ -148,7 +142,7 @@ impl ServerHandler for Emitter {
         let arguments = request.arguments.unwrap_or_default();
         let sent = match (request.name.as_ref(), self.stimulus) {
             ("reattach_emit", Stimulus::Log) => self.emit(&context, &arguments).await?,
-            ("trigger-long-running-operation", Stimulus::Progress) => self.progress(&context, &arguments).await?,
+            ("reattach_progress", Stimulus::Progress) => self.progress(&context, &arguments).await?,
             ("reattach_push", _) => self.push(&context, &arguments).await?,
             (name, _) => return Err(ErrorData::invalid_params(format!("unknown tool: {name:.80}"), None)),
         };
