@@ -149,7 +149,7 @@ def test_a_window_that_fills_up_and_is_full_is_flat(full: int) -> None:
 def test_too_few_rounds_say_nothing() -> None:
     trend = trend_of(rounds(lambda n: n * 50 * MB, FITTED + 1), least=BYTES_OF_EVENT, put_in=SIZE)
     assert (trend.growth, trend.fit) == (Growth.OPEN, None)
-    assert trend.reason == f"{FITTED - 1} rounds after warm-up, of {FITTED} needed"
+    assert trend.reason == f"rounds after warm-up: {FITTED - 1} of {FITTED} needed"
 
 
 def test_what_fits_into_memory_that_was_there_before_proves_nothing() -> None:

@@ -186,7 +186,7 @@ def trend_of(rounds: Sequence[Round], *, least: float, put_in: float) -> Trend:
     """
     fitted = [each for each in rounds if not each.warm_up]
     if len(fitted) < FITTED:
-        return Trend(growth=Growth.OPEN, fit=None, reason=f"{len(fitted)} rounds after warm-up, of {FITTED} needed")
+        return Trend(growth=Growth.OPEN, fit=None, reason=f"rounds after warm-up: {len(fitted)} of {FITTED} needed")
     whole = _fit(fitted)
     seen = whole.low * (fitted[-1].amount - fitted[0].amount) > VISIBLE_BYTES
     if whole.low > least and seen and _each_quarter_rises(fitted, whole.slope / 2):
@@ -307,6 +307,8 @@ class Soak:
     reuses: tuple[Reuse, ...] = ()
     not_done: dict[Phase, str] = field(factory=dict)
     """Why a phase, or what it was to show, did not come about."""
+    unseen: dict[str, str] = field(factory=dict)
+    """By clause, why what would have shown it was not done."""
 
     @property
     def filled(self) -> Round | None:

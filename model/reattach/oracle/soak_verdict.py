@@ -15,6 +15,8 @@ from reattach.oracle.verdict import ClauseResult, Fault, Finding, Kind, Outcome,
 CLAUSES = ("WIN-1", "WIN-2", "WIN-3", "WIN-4", "IDL-1", "IDL-2", "IDL-4", "IDL-6")
 """What a soak is about. Whatever else was found on the way is counted in a note."""
 
+_NOTHING = "nothing in this run exercised it"
+
 
 @frozen
 class Measured:
@@ -39,7 +41,7 @@ def soak_report(wire: Report, soak: Soak, registry: Registry, profile: Profile) 
     order = {clause: place for place, clause in enumerate(registry)}
     findings.sort(key=lambda finding: (order[finding.clause], finding.fault.value))
     results = {result.clause: result for result in wire.clauses}
-    clauses = [_result(registry[name], results.get(name), measured, findings, profile) for name in CLAUSES]
+    clauses = [_result(registry[name], results.get(name), measured, findings, profile, soak) for name in CLAUSES]
     others = sorted({finding.clause for finding in wire.findings} - set(CLAUSES))
     notes = (f"findings about {', '.join(others)} are left out: reattach probe shows them",) if others else ()
     return Report(
@@ -159,6 +161,7 @@ def _result(
     measured: list[Measured],
     findings: list[Finding],
     profile: Profile,
+    soak: Soak,
 ) -> ClauseResult | None:
     """The outcome of a clause from both; None if the profile does not oblige it and nothing is against it."""
     about = [each for each in measured if each.clause == clause.id]
@@ -167,10 +170,15 @@ def _result(
         return None
     seen = (wire.observations if wire is not None else 0) + sum(1 for each in about if not each.open_because)
     reasons = "; ".join(each.open_because for each in about if each.open_because)
-    result = wire or ClauseResult(clause=clause.id, level=clause.level, outcome=Outcome.NOT_OBSERVED)
+    result = wire or ClauseResult(clause=clause.id, level=clause.level, outcome=Outcome.NOT_OBSERVED, note=_NOTHING)
     if broken:
         return evolve(result, outcome=Outcome.VIOLATED, observations=seen, note=reasons)
     # What memory leaves open the wire alone does not settle.
     if any(not each.open_because for each in about) or (not about and result.outcome is Outcome.HELD):
         return evolve(result, outcome=Outcome.HELD, observations=seen, note=reasons)
-    return evolve(result, outcome=Outcome.NOT_OBSERVED, observations=seen, note=reasons or result.note)
+    return evolve(
+        result,
+        outcome=Outcome.NOT_OBSERVED,
+        observations=seen,
+        note=reasons or soak.unseen.get(clause.id) or result.note,
+    )

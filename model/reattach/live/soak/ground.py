@@ -1,6 +1,7 @@
 """What the phases of a soak stand on: the server and its process, the clock, and what was measured so far."""
 
 import random
+from collections.abc import Iterable
 
 from attrs import define, evolve, field
 
@@ -150,6 +151,11 @@ class Ground:
         """Add a line to the notes of the report, once."""
         if text not in self.notes:
             self.notes.append(text)
+
+    def unseen(self, clauses: Iterable[str], why: str) -> None:
+        """Say why nothing was done that would have shown clauses: as a note, and with each of them."""
+        self.note(why)
+        self.soaked = evolve(self.soaked, unseen={**dict.fromkeys(clauses, why), **self.soaked.unseen})
 
     def not_done(self, phase: Phase, why: str) -> None:
         """Say why a phase did not come about."""

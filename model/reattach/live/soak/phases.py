@@ -2,10 +2,11 @@
 
 import asyncio
 import contextlib
+from functools import partial
 
 from attrs import evolve
 
-from reattach.live.experiments import EXPERIMENTS
+from reattach.live.experiments import EXPERIMENTS, Need
 from reattach.live.experiments.window import LONGEST_MS, MARGIN_MS
 from reattach.live.soak.ground import Ground
 from reattach.live.soak.retained import retained
@@ -130,11 +131,12 @@ async def _leave_alone(ground: Ground) -> None:
     """Leave the sessions alone for the idle budget; if that ends them all, load again."""
     absence = ground.options.declaration.absence_ms
     if absence is None:
-        ground.note("no idle budget is declared (--policy, --idle): nothing is said about sessions that are left alone")
+        ground.unseen(["IDL-4"], "no idle budget is declared (--policy, --idle)")
         return
     waiting = absence + MARGIN_MS
     if not ground.has_time(Phase.RELEASE, waiting + _load_ms(ground)):
-        ground.note(f"sessions were not left alone for the idle budget of {absence} ms: too little time (--budget)")
+        why = f"sessions were not left alone for the idle budget of {absence} ms: too little time (--budget)"
+        ground.unseen(["IDL-4"], why)
         return
     for member in ground.crowd.members:
         for view in member.session.views:
@@ -179,7 +181,9 @@ async def probed(ground: Ground) -> None:
     await ground.crowd.delete()
     situation, declared = ground.situation, ground.options.declaration
     if situation is None or situation.stimulus is None or not situation.stimulus.numbered:
-        ground.not_done(Phase.PROBED, "it takes the tool reattach_emit")
+        ground.unseen(
+            ["IDL-6", "IDL-1", "IDL-2", "WIN-1", "WIN-2"], f"{Phase.PROBED.value}: needs {Need.NUMBERED.value}"
+        )
         return
     chosen = {
         "slow-reader": True,
@@ -190,10 +194,11 @@ async def probed(ground: Ground) -> None:
     }
     for name in (name for name, has_what_it_needs in chosen.items() if has_what_it_needs):
         if not ground.has_time(Phase.PROBED):
-            ground.note(f"{name}: not run: the time is over (--budget)")
+            ground.unseen(EXPERIMENTS[name].clauses, f"{name}: not run: the time is over (--budget)")
             continue
         ground.tell(Phase.PROBED, ground.tree.resident())
         bench = ground.bench(name)
+        bench.on_note = partial(ground.unseen, EXPERIMENTS[name].clauses)
         async with contextlib.AsyncExitStack() as stack:
             stack.push_async_callback(bench.close)
             await EXPERIMENTS[name].run(bench, {})
