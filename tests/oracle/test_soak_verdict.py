@@ -5,7 +5,7 @@ from attrs import evolve
 from tests.oracle.test_soak import MB, SIZE, soak
 
 from reattach.clauses import load_registry
-from reattach.oracle.soak import Left, Phase, Reuse, Way
+from reattach.oracle.soak import Left, Phase, Retained, Reuse, Way
 from reattach.oracle.soak_verdict import CLAUSES, soak_report
 from reattach.oracle.verdict import ClauseResult, Fault, Finding, Kind, Level, Outcome, Profile, Report
 
@@ -60,6 +60,22 @@ def test_what_was_not_measured_is_not_observed_with_the_reason() -> None:
     assert set(outcomes(report).values()) == {Outcome.NOT_OBSERVED}
     assert notes["WIN-3"] == "sessions: no DELETE; events: no tool"
     assert notes["WIN-4"] == "memory: no DELETE"
+
+
+def test_what_was_not_looked_at_says_why() -> None:
+    report = judged(evolve(soak(), unseen={"IDL-4": "the time is over"}))
+    notes = {result.clause: result.note for result in report.clauses}
+    assert notes["IDL-4"] == "the time is over"
+    assert notes["IDL-6"] == "nothing in this run exercised it"
+
+
+def test_a_session_that_gives_back_more_than_the_window_breaks_it() -> None:
+    def kept(*events: tuple[int, int]) -> Report:
+        return judged(evolve(soak(), retained=tuple(Retained(least=least, most=most) for least, most in events)))
+
+    assert faults(kept((195, 259), (300, 300))) == [("WIN-1", Fault.UNBOUNDED_MEMORY)]
+    assert outcomes(kept((195, 259), (256, 256)))["WIN-1"] is Outcome.NOT_OBSERVED
+    assert outcomes(kept((256, 256)))["WIN-1"] is Outcome.HELD
 
 
 def test_wire_alone_does_not_settle_what_memory_leaves_open() -> None:

@@ -181,9 +181,7 @@ async def probed(ground: Ground) -> None:
     await ground.crowd.delete()
     situation, declared = ground.situation, ground.options.declaration
     if situation is None or situation.stimulus is None or not situation.stimulus.numbered:
-        ground.unseen(
-            ["IDL-6", "IDL-1", "IDL-2", "WIN-1", "WIN-2"], f"{Phase.PROBED.value}: needs {Need.NUMBERED.value}"
-        )
+        ground.unseen(["IDL-6"], f"a reader that stops needs {Need.NUMBERED.value}")
         return
     chosen = {
         "slow-reader": True,
