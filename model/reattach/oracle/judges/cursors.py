@@ -65,6 +65,15 @@ def _is_live(exchange: Exchange) -> bool:
     return exchange.session is not None and exchange.life is Life.LIVE and exchange.owner_asks
 
 
+def _is_repeated(exchange: Exchange) -> bool:
+    """Whether it has more than one ``Last-Event-ID`` header, each of which may be good."""
+    return len(exchange.request.cursors) > 1
+
+
+def _named_bad(exchange: Exchange) -> str:
+    return "a repeated Last-Event-ID" if _is_repeated(exchange) else _A_CURSOR[exchange.bearing]
+
+
 # CUR-2, CUR-3, CUR-5, CUR-6: bad cursors are refused
 
 
@@ -74,7 +83,7 @@ def bad_cursors_are_refused(run: Run, moment: Resolved) -> Iterator[Judgement]:
     exchange = moment.exchange
     if not exchange.bad or not _is_live(exchange):
         return
-    clause, what = CLAUSES[exchange.bearing], _A_CURSOR[exchange.bearing]
+    clause, what = CLAUSES[exchange.bearing], _named_bad(exchange)
     match exchange.resolution:
         case Resolution.REFUSED | Resolution.UNSUPPORTED:
             yield Held(clause)
@@ -105,7 +114,7 @@ def bad_cursors_get_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     view, exchange, event = moment.view, moment.view.exchange, moment.event
     if not exchange.bad or not _is_live(exchange) or not frame_of(moment.seen).has_data:
         return
-    clause, what = CLAUSES[exchange.bearing], _A_CURSOR[exchange.bearing]
+    clause, what = CLAUSES[exchange.bearing], _named_bad(exchange)
     if not view.once("CUR"):
         return
     if view.ended_because is not None or _is_refusal(event):
@@ -113,7 +122,7 @@ def bad_cursors_get_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
         return
     if moment.owner is not None:
         fault, answer = Fault.CROSS_SESSION_LEAK, "the events of another session"
-    elif event is not None and not moment.first:
+    elif event is not None and not moment.first and not _is_repeated(exchange):
         fault, answer = Fault.REPLAY_FROM_START, f"history, from {named(event)} on"
     else:
         fault, answer = Fault.BAD_CURSOR_SILENT, "a stream, as if it were good"
@@ -142,7 +151,7 @@ def bad_cursors_are_told(run: Run, moment: Rested) -> Iterator[Judgement]:
     view, exchange = moment.view, moment.view.exchange
     if not exchange.bad or not _is_live(exchange) or exchange.ended_by is Party.CLIENT or not view.once("CUR"):
         return
-    clause, what = CLAUSES[exchange.bearing], _A_CURSOR[exchange.bearing]
+    clause, what = CLAUSES[exchange.bearing], _named_bad(exchange)
     if view.ended_because is not None:
         yield Held(clause)
     elif moment.over and not exchange.ended_cleanly:
