@@ -11,7 +11,7 @@ from attrs import evolve, frozen
 
 from reattach.live.bench import Bench, Call, message_keys, progress
 from reattach.live.client import ProtocolError, Session, SilentError, envelope, no_response
-from reattach.live.stimulus import PUSH, Stimulus, choose
+from reattach.live.stimulus import CLOSE, PUSH, Stimulus, choose
 from reattach.live.wire import NotHttpError, WireError
 from reattach.machine.revision import Revision
 from reattach.oracle.message import message_key, normalised_key
@@ -55,6 +55,8 @@ class Situation:
     """Whether the server mints session ids."""
     stimulus: Stimulus | None
     pushes: bool
+    closes: bool
+    """Whether the server has the tool that closes a call's stream before its response."""
     notes: tuple[str, ...]
 
 
@@ -105,6 +107,7 @@ async def _preflight(bench: Bench, wanted: str | None) -> Situation:
         sessions=session.id is not None,
         stimulus=stimulus,
         pushes=PUSH in tools,
+        closes=CLOSE in tools,
         notes=tuple(notes),
     )
 
@@ -130,6 +133,7 @@ async def _sessionless(bench: Bench, wanted: str | None) -> Situation:
         sessions=False,
         stimulus=choose(wanted, _names(result)),
         pushes=False,
+        closes=False,
         notes=("2026-07-28 has no resumption: only ERA-1 can be observed",),
     )
 

@@ -307,6 +307,7 @@ class Driver:
                 Need.STIMULUS: situation.stimulus is not None,
                 Need.NUMBERED: situation.stimulus is not None and situation.stimulus.numbered,
                 Need.PUSHES: situation.pushes,
+                Need.CLOSES: situation.closes,
                 Need.SECOND_PRINCIPAL: bool(options.second_principal),
                 Need.RESTART: options.restart,
                 Need.ALSO: self.also is not None,

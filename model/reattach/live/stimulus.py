@@ -17,6 +17,8 @@ from reattach.oracle.observation import Json
 EMIT = "reattach_emit"
 PROGRESS = "reattach_progress"
 PUSH = "reattach_push"
+CLOSE = "test_reconnection"
+"""The tool by which the official conformance suite has a call's stream closed before its response."""
 
 
 class StimulusError(Exception):
@@ -63,7 +65,7 @@ PRESETS: dict[str, Stimulus] = {
         Stimulus("progress", PROGRESS, numbered=True, progress=True),
         Stimulus("conformance-progress", "test_tool_with_progress", progress=True),
         Stimulus("conformance-logging", "test_tool_with_logging"),
-        Stimulus("conformance-reconnection", "test_reconnection"),
+        Stimulus("conformance-reconnection", CLOSE),
         Stimulus("everything", "trigger-long-running-operation", {"duration": 1, "steps": 10}, progress=True),
     )
 }

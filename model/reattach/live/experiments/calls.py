@@ -4,8 +4,9 @@ import asyncio
 import random
 from collections.abc import Sequence
 
-from reattach.live.bench import Bench, progress
+from reattach.live.bench import Bench, Call, progress
 from reattach.live.experiments.registry import Need, Parameters, experiment, integer
+from reattach.live.stimulus import CLOSE
 from reattach.live.view import CutPlan
 
 _CALL = [Need.STIMULUS]
@@ -99,6 +100,14 @@ async def resume_finished(bench: Bench, _: Parameters) -> None:
     for cursor in dict.fromkeys([first, *(frame.id for frame in view.frames if frame.id)]):
         view = await session.listen(cursor)
         await bench.end(view)
+
+
+@experiment("closed-by-the-server", "IDL-5", "ATT-4", "DEL-2", needs=[Need.SESSIONS, Need.CLOSES])
+async def closed_by_the_server(bench: Bench, _: Parameters) -> None:
+    """A call whose stream the server closes before the response, which the client then comes back for."""
+    session = await bench.session()
+    view = await session.request("tools/call", {"name": CLOSE, "arguments": {}})
+    await Call(bench, session, view, [view], None, False).follow()
 
 
 @experiment("two-calls", "DEL-3", "DEL-4", "DEL-5", "DEL-2", "DEL-1", "EVT-1", "EVT-2", needs=_RESUMED)

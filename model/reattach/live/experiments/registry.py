@@ -39,6 +39,7 @@ class Need(Enum):
     STIMULUS = "a tool that makes the server send something (--stimulus)"
     NUMBERED = "a tool that numbers its messages (reattach_emit or reattach_progress)"
     PUSHES = "the tool reattach_push"
+    CLOSES = "the tool test_reconnection"
     SECOND_PRINCIPAL = "a second principal (--second-principal)"
     RESTART = "a server that may be restarted (--command with --restart)"
     ALSO = "a second URL of the same deployment (--also)"
