@@ -135,7 +135,9 @@ def holding(run: Run, exchange: Exchange) -> Judged:
         return Judged(Holding.COUNT, _exactly(session, cursor, exchange, len(fewest)))
     if not _granted(_policy(run.declaration, age=SLACK_MS), kindest, exchange.asked.at):
         return Judged(Holding.AGE)
-    unseen = None if run.chatty else _unseen(session, cursor)
+    # What a stream that a guessed cursor opened is still to send, nobody knows: not even whose stream it is.
+    unsure = run.chatty or cursor.stream.kind is StreamKind.UNKNOWN
+    unseen = None if unsure else _unseen(session, cursor)
     if unseen is None or run.declaration.window_events is None or run.declaration.window_ms is None:
         return Judged(Holding.UNSURE)
     most = _possibly_after(session, cursor, exchange)

@@ -137,3 +137,18 @@ def a_healthy_reader_is_overtaken(wire: Wire, bad: bool) -> None:
             call.bare(None, retry=10).comment(f"resumption-required {e(2, n + 2)} overtaken").end()
             return
     call.result(e(2, 3 * N + 3)).end()
+
+
+@twin("CUR-8", Fault.GOOD_CURSOR_REFUSED, declaration=DECLARED, also=_BROKEN, holds=False)
+def what_a_guessed_cursor_brought_is_refused(wire: Wire, bad: bool) -> None:
+    """The good one's cursor came on a view that a guess had opened, of a call that went on: it may be evicted."""
+    session = wire.session()
+    call = session.emit("A", 4 if bad else 2 * N).bare(e(2, 2)).log(e(2, 3), "A", 1)
+    if bad:
+        call.log(e(2, 4), "A", 2).log(e(2, 5), "A", 3).cut()
+        session.get(e(2, 5)).refuse(409, "cursor-out-of-window")
+        return
+    call.cut()
+    session.get(e(2, 4)).answer().comment(f"resumed {e(2, 4)}").log(e(2, 5), "A", 3).cut()
+    wire.pass_time(SHORT.window_ms // 2)
+    session.get(e(2, 5)).refuse(409, "cursor-out-of-window")
