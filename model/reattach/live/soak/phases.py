@@ -56,7 +56,7 @@ async def sessions(ground: Ground) -> None:
     for number in range(MOST_ROUNDS):
         if not ground.has_time(Phase.SESSIONS):
             break
-        crowd = ground.new_crowd()
+        crowd = ground.crowd = ground.new_crowd()
         opened = await crowd.open(ground.options.sessions)
         if not opened:
             ground.not_done(Phase.SESSIONS, f"no session could be opened: {crowd.refused}")
