@@ -120,6 +120,10 @@ class Clause:
             return Kind.VIOLATES_MUST
         return Kind.AGAINST_SHOULD if self.level is Level.SHOULD else Kind.UNDEFINED_AREA
 
+    def translated(self, kind: Kind, profile: Profile) -> Kind:
+        """What a finding is under a profile, if under ``reattach`` it is ``kind``: a judge's own word stays."""
+        return self.kind(profile) if kind is self.kind(Profile.REATTACH) else kind
+
     def obliges(self, profile: Profile) -> bool:
         """Whether it belongs to a profile: stated by it, or, under ``mcp``, a contract that a server enters itself."""
         return profile is Profile.REATTACH or self.profile is Profile.MCP or self.contract

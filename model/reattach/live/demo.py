@@ -113,7 +113,7 @@ def findings_text(name: str, presented: Presented, registry: Registry) -> Render
     number = 0
     for word, obliged in (("violated", True), ("differs", False)):
         chosen = [
-            (evolve(finding, kind=registry[finding.clause].kind(Profile.MCP)), replay)
+            (evolve(finding, kind=registry[finding.clause].translated(finding.kind, Profile.MCP)), replay)
             for finding, replay in shortest_findings(presented)
             if registry[finding.clause].obliges(Profile.MCP) is obliged
         ]
