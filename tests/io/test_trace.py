@@ -1,6 +1,6 @@
 """Recordings: written and read back, without secrets, and with one clear line for what is wrong with a bad one."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from reattach.io.redact import make_redactor
 from reattach.io.trace import SCHEMA, TYPES, Entry, TraceError, TraceHeader, read_trace, trace_lines, write_trace
+from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.observation import Frame, Json, Observation, Request, Vantage
 
 PAYLOADS: st.SearchStrategy[Json] = st.recursive(
@@ -17,14 +18,21 @@ PAYLOADS: st.SearchStrategy[Json] = st.recursive(
     max_leaves=8,
 )
 
+NATURALS = st.integers(0, MAX_INTEGER)
 
-def observations() -> st.SearchStrategy[Observation]:
+
+def observations(classes: Iterable[type[Observation]] = TYPES.values()) -> st.SearchStrategy[Observation]:
+    """Of every sort, or of these."""
     fields: dict[type, dict[str, st.SearchStrategy[object]]] = {
         Request: {"payload": PAYLOADS, "rpc_id": st.none() | st.text() | st.integers()},
         Frame: {"payload": PAYLOADS},
     }
-    extra = {cls: ({"payload": PAYLOADS} if "payload" in cls.__annotations__ else {}) for cls in TYPES.values()}
-    return st.one_of([st.builds(cls, **{**extra[cls], **fields.get(cls, {})}) for cls in TYPES.values()])
+    of_type: dict[object, st.SearchStrategy[object]] = {int: NATURALS, int | None: st.none() | NATURALS, Json: PAYLOADS}
+    extra = {
+        cls: {name: of_type[kind] for name, kind in cls.__annotations__.items() if kind in of_type}
+        for cls in TYPES.values()
+    }
+    return st.one_of([st.builds(cls, **{**extra[cls], **fields.get(cls, {})}) for cls in classes])
 
 
 @given(st.lists(st.builds(Entry, observations(), st.text(max_size=5)), max_size=5))
@@ -65,13 +73,13 @@ GOOD = f'{{"schema": "{SCHEMA}"}}\n'
         (GOOD + '{"type": "fram", "at": 1}\n', ":2: type: one of request, "),
         (GOOD + '{"at": 1}\n', ":2: type: one of request, "),
         (GOOD + '\n{"type": "closed", "at": 1, "connection": 1}\n', ":3: by: missing"),
-        (GOOD + '{"type": "closed", "at": "1", "connection": 1, "by": "client"}\n', ":2: at: an integer is needed"),
+        (GOOD + '{"type": "closed", "at": "1", "connection": 1, "by": "client"}\n', ":2: at: an integer from 0 to"),
         (GOOD + '{"type": "closed", "at": 1, "connection": 1, "by": "me"}\n', ":2: by: one of client, server, network"),
         (GOOD + '{"type": "frame", "at": 1, "connection": 1, "idd": "x"}\n', ":2: unknown key: idd"),
         (GOOD + '{"type": "frame", "at": 1, "connection": 1, "payload": NaN}\n', ":2: not JSON: NaN"),
         (GOOD + '{"type": "request", "at": 1, "connection": 1, "method": "GET", "cursors": [1]}\n', ":2: cursors: a l"),
         (GOOD + '{"type": "request", "at": 1, "connection": 1, "method": "GET", "rpc_id": 1.5}\n', ":2: rpc_id: a s"),
-        (GOOD + "[" * 100_000 + "\n", ":2: not JSON: "),
+        (GOOD + "[" * 100_000 + "\n", ":2: nested deeper than 100"),
     ],
 )  # fmt: skip
 def test_a_bad_recording_is_told_in_one_line_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:

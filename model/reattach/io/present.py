@@ -63,9 +63,9 @@ _RENDERERS: dict[Format, Callable[[Presented, Registry], str]] = {
 
 
 def write_record(path: Path, entries: Sequence[Entry], run: Run, credentials: Sequence[str] = ()) -> None:
-    """Write everything that was observed to a recording. Raises OutputError."""
+    """Write everything that was observed, from the beginning, to a recording. Raises OutputError."""
     redactor = make_redactor((entry.observation for entry in entries), credentials, exact=True)
-    write_trace(path, _header(run), entries, redactor)
+    write_trace(path, evolve(_header(run), complete=True), entries, redactor)
 
 
 def write_replays(

@@ -2,11 +2,18 @@
 
 The first line is a header, ``{"schema": "reattach-trace/1", ...}``; every other line is one observation, tagged by
 ``type``, in the order in which the recorder consumed them. Fields that have their default are left out. Text is ASCII
-with JSON escapes, so that a recording can be shown on a terminal and passed through any tool.
+with JSON escapes, so that a recording can be shown on a terminal and passed through any tool. The format is a contract:
+spec/13-recordings.md says what it means, spec/schema/trace-1.schema.json how a line looks.
+
+Recordings are read a line at a time, plain or packed with gzip, and come from anyone. So a line has bounds (bytes,
+depth, numbers), and what JSON readers quietly overlook is an error: a repeated key, a number that no double holds.
 """
 
+import gzip
 import json
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing, contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
@@ -14,9 +21,12 @@ from typing import Any, NoReturn, TypeVar, get_args
 from attrs import field, fields, frozen, resolve_types
 from cattrs import Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.errors import BaseValidationError
+from cattrs.gen import make_dict_structure_fn, override
 
 from reattach.io.files import write_atomically
+from reattach.io.plain import plain, shorten
 from reattach.io.redact import Redactor
+from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.observation import (
     Body,
@@ -37,6 +47,14 @@ from reattach.oracle.observation import (
 )
 
 SCHEMA = "reattach-trace/1"
+
+LONGEST_LINE = 16 * 1024 * 1024
+"""Bytes a line may have when unpacked: a bound on memory, far above what a recorder writes on purpose."""
+DEEPEST = 100
+"""How deep arrays and objects of a line may be nested: whatever is read is also written, by recursion."""
+
+_GZIP = b"\x1f\x8b"
+_LONGEST_REASON = 300
 
 TYPES: dict[str, type[Observation]] = {
     "request": Request,
@@ -71,6 +89,9 @@ class TraceHeader:
     seed: int | None = None
     stimulus: str = ""
     declaration: Declaration = NOTHING_DECLARED
+    complete: bool = False
+    """Whether it has everything that passed between the server and all of its clients since before the first session
+    was opened. Only then is what it does not show known not to have been."""
     experiment: str = ""
     """The probe's experiment that this was cut out of."""
     parameters: dict[str, object] = field(factory=dict)
@@ -133,16 +154,26 @@ def trace_lines(header: TraceHeader, entries: Iterable[Entry], redactor: Redacto
 
 
 def read_trace(path: Path) -> Trace:
-    """Read a recording. Raises TraceError, which names the file and the line."""
-    lines = _json_lines(path)
-    number, first = next(lines, (0, None))
-    if first is None:
-        raise TraceError(path, 0, "empty: a recording begins with its header")
-    schema = first.pop("schema", None)
-    if schema != SCHEMA:
-        raise TraceError(path, number, f'the first line must have "schema": "{SCHEMA}"')
-    header = _structure(path, number, first, TraceHeader)
-    return Trace(header, tuple(_entry(path, number, line) for number, line in lines))
+    """Read a recording whole. Raises TraceError, which names the file and the line."""
+    with open_trace(path) as (header, entries):
+        return Trace(header, tuple(entry for _, entry in entries))
+
+
+@contextmanager
+def open_trace(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, Entry]]]]:
+    """A recording's header, and its other lines with their numbers, each read when it is asked for.
+
+    Raises TraceError, which names the file and the line; also when a line is asked for.
+    """
+    with closing(_json_lines(path)) as lines:
+        number, first = next(lines, (0, None))
+        if first is None:
+            raise TraceError(path, 0, "empty: a recording begins with its header")
+        schema = first.pop("schema", None)
+        if schema != SCHEMA:
+            raise TraceError(path, number, f'the first line must have "schema": "{SCHEMA}"')
+        header = _structure(path, number, first, TraceHeader)
+        yield header, ((number, _entry(path, number, line)) for number, line in lines)
 
 
 def observation_to_json(observation: Observation) -> dict[str, Json]:
@@ -155,6 +186,8 @@ def _entry(path: Path, number: int, line: dict[str, Any]) -> Entry:
     if not isinstance(experiment, str):
         raise TraceError(path, number, "experiment: a string is needed")
     tag = line.pop("type", None)
+    if tag is None and "schema" in line:
+        raise TraceError(path, number, "a second header: a recording has one, on its first line")
     if not isinstance(tag, str) or tag not in TYPES:
         raise TraceError(path, number, f"type: one of {', '.join(TYPES)} is needed")
     observation: Observation = _structure(path, number, line, TYPES[tag])
@@ -174,7 +207,7 @@ def _structure(path: Path, number: int, line: dict[str, Any], cls: type[Structur
 def first_reason(error: BaseValidationError) -> str:
     """The first thing that does not fit, with the key it stands under."""
     reason, _, where = transform_error(error, format_exception=_reason)[0].partition(" @ ")
-    return f"{where.removeprefix('$').lstrip('.')}: {reason}".removeprefix(": ")
+    return shorten(plain(f"{where.removeprefix('$').lstrip('.')}: {reason}".removeprefix(": ")), _LONGEST_REASON)
 
 
 def _reason(exception: BaseException, type: type | None) -> str:
@@ -185,27 +218,76 @@ def _reason(exception: BaseException, type: type | None) -> str:
     return str(exception)
 
 
-def _json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    number = 0
+def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]:
+    """The lines that are not blank, with their numbers."""
+    number = blank = 0
     try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, start=1):
-                if line.isspace():
-                    continue
-                value = json.loads(line, parse_constant=_no_constant)
-                if not isinstance(value, dict):
-                    raise TraceError(path, number, "not a JSON object")
-                yield number, value
+        with path.open("rb") as file:
+            packed = file.peek(len(_GZIP)).startswith(_GZIP)  # by what is in it: a name says nothing
+            lines = gzip.GzipFile(fileobj=file) if packed else file
+            while line := lines.readline(LONGEST_LINE + 1):
+                number += 1
+                blank = blank + len(line) if line.isspace() else 0
+                if max(len(line), blank) > LONGEST_LINE:
+                    what = "blank" if blank else "a line of"
+                    raise TraceError(path, number, f"{what} more than {LONGEST_LINE} bytes")
+                if not blank:
+                    yield number, _json_object(path, number, line)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise TraceError(path, number + 1, f"not whole gzip: {error}") from None
     except OSError as error:
-        raise TraceError(path, 0, f"cannot be read: {error.strerror}") from error
+        raise TraceError(path, 0, f"cannot be read: {error.strerror or error}") from error
+
+
+def _json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        text = line.decode("utf-8")
+        value = _DECODER.decode(text)
     except UnicodeDecodeError:
-        raise TraceError(path, number + 1, "not UTF-8") from None
-    except (ValueError, RecursionError) as error:
-        raise TraceError(path, number, f"not JSON: {error}") from None
+        raise TraceError(path, number, "not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise TraceError(path, number, f"not JSON: {error.msg} at column {error.colno}") from None
+    except ValueError as error:
+        raise TraceError(path, number, f"not JSON: {shorten(plain(str(error)), _LONGEST_REASON)}") from None
+    except RecursionError:
+        raise TraceError(path, number, f"nested deeper than {DEEPEST}") from None
+    if not isinstance(value, dict):
+        raise TraceError(path, number, "not a JSON object")
+    if text.count("[") + text.count("{") > DEEPEST and _is_too_deep(value):
+        raise TraceError(path, number, f"nested deeper than {DEEPEST}")
+    return value
+
+
+def _is_too_deep(value: dict[str, Any] | list[Any]) -> bool:
+    level = [value]
+    for _ in range(DEEPEST):
+        inner = (each for one in level for each in (one.values() if isinstance(one, dict) else one))
+        level = [each for each in inner if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{text} is beyond every double")
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)} is there twice")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=_unique_keys)
 
 
 def strict_converter() -> Converter:
@@ -246,6 +328,15 @@ def _enum(value: object, cls: type[Enum]) -> Enum:
     return cls(value)
 
 
+def _natural(value: object, cls: object) -> int | None:
+    """Times, sizes and the like: what every JSON reader keeps exact, and arithmetic cannot choke on."""
+    if value is None and cls is not int:
+        return None
+    if type(value) is not int or not 0 <= value <= MAX_INTEGER:
+        raise ValueError("an integer from 0 to 2^53 - 1 is needed")
+    return value
+
+
 def _make_converter() -> Converter:
     converter = strict_converter()
     converter.register_structure_hook_func(lambda cls: isinstance(cls, type) and issubclass(cls, Enum), _enum)
@@ -254,6 +345,11 @@ def _make_converter() -> Converter:
     converter.register_structure_hook_func(lambda cls: cls == payload, lambda value, _: value)
     converter.register_unstructure_hook_func(lambda cls: cls == payload, lambda value: value)
     converter.register_structure_hook_func(lambda cls: cls == dict[str, object], _table)
+    for observation in TYPES.values():
+        numbers = [each.name for each in fields(resolve_types(observation)) if each.type in (int, int | None)]
+        bounded = {name: override(struct_hook=_natural) for name in numbers}
+        structure = make_dict_structure_fn(observation, converter, _cattrs_forbid_extra_keys=True, **bounded)  # type: ignore[arg-type]
+        converter.register_structure_hook(observation, structure)
     return converter
 
 
