@@ -1,5 +1,5 @@
 # Everything a target needs is installed by the target itself: a machine with Python 3.11 or newer is enough
-# (make test-real also needs Node.js with npm). Stamp files make repeated runs fast.
+# (make test-real and make matrix need Node.js, Go, Rust and Java too). Stamp files make repeated runs fast.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -28,7 +28,7 @@ SUITE := $(CONFORMANCE)/node_modules/.reattach-suite
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine explore test-rest test-real prove mutants-proofs mutants lint readme format clean
+.PHONY: help demo test test-machine explore test-rest test-real matrix prove mutants-proofs mutants lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +48,11 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) $(BROWSER) ## The tests against the official SDKs and in a browser (also needs Node.js with npm)
+test-real: $(TEST) $(SDK) $(TS) $(BROWSER) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
+
+matrix: $(TEST) ## Build and probe every real server (Python, Node.js, Go, Rust, Java); writes docs/matrix.md
+	$(BIN)/python -m tests.matrix
 
 prove: $(TEST) ## Prove every theorem with both solvers, refute every named mutant, write spec/ledger.md
 	$(BIN)/reattach prove --solver both --mutants

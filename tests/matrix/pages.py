@@ -1,0 +1,134 @@
+"""What a person reads of one server: its page with every exchange, and a page to file for each violated MUST."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import evolve
+from tests.matrix.runs import Found, Ran
+from tests.matrix.table import FAILING, Matrix, Row, Said, Shown, shortest
+
+from reattach.clauses import Registry
+from reattach.commands.replay import read_finding
+from reattach.io.curl import curl_script
+from reattach.io.trace import read_trace
+from reattach.oracle.verdict import Finding, Kind, Outcome
+
+
+def write_pages(matrix: Matrix, ran: Mapping[str, Ran], docs: Path, registry: Registry) -> None:
+    """Write the pages of every server, instead of those that are there; ``ran`` has its whole run by its name."""
+    servers, findings = docs / "servers", docs / "findings"
+    for folder in (servers, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+    for old in (*servers.glob("*.md"), *findings.glob("*.md")):
+        old.unlink()
+    for row in matrix.rows:
+        shown = shortest(ran[row.name].findings)
+        page = server_page(row, {(each.clause, each.fault): each for each in shown}, registry)
+        (servers / f"{row.name}.md").write_text(page, encoding="utf-8")
+        for finding, said in zip(shown, row.whole.findings, strict=True):
+            if said.kind in FAILING:
+                text = finding_page(matrix, row, said, finding, registry)
+                (findings / finding_name(row, said)).write_text(text, encoding="utf-8")
+
+
+def finding_name(row: Row, finding: Shown) -> str:
+    """The file of a finding's page."""
+    return f"{row.name}-{finding.anchor}.md"
+
+
+def server_page(row: Row, found: Mapping[tuple[str, str], Found], registry: Registry) -> str:
+    """All that the whole run showed of a server: its findings by their exchanges, and what was not observed."""
+    parts = [
+        f"# {row.name}\n",
+        f"`{row.package}` {row.version} ({row.language}); it calls itself {row.says or 'nothing'}. Store: {row.store}.",
+        f"Its program: `tests/servers/{row.name}`. Written by `make matrix`; [all servers](../matrix.md).\n",
+    ]
+    if row.whole.stopped:
+        parts.append(f"The run did not come to its end: {row.whole.stopped}.\n")
+    if row.whole.findings:
+        parts.append("## Findings\n")
+    parts += [_finding(row, each, found[each.clause, each.fault], registry) for each in row.whole.findings]
+    parts += [*_unseen(row.whole, registry), *_notes(row.whole)]
+    return "\n".join(parts)
+
+
+def _finding(row: Row, shown: Shown, finding: Found, registry: Registry) -> str:
+    kind = shown.kind
+    often = "once" if shown.times == 1 else f"{shown.times} times"
+    to_file = f" To file: [as curl commands](../findings/{finding_name(row, shown)})." if kind in FAILING else ""
+    return f"""\
+### {shown.clause} {shown.fault}
+
+{registry[shown.clause].title}: *{kind.value}*, {often}. {_sentence(shown.summary)}{to_file}
+
+{_judgement(shown)}
+
+```text
+{chr(10).join(finding.steps)}
+```
+"""
+
+
+def _judgement(shown: Shown) -> str:
+    return f"Judgement: {shown.judgement}" if shown.judgement else "Not judged yet: the baseline does not expect it."
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _unseen(said: Said, registry: Registry) -> list[str]:
+    unseen = [clause for clause, outcome in said.outcomes.items() if outcome == Outcome.NOT_OBSERVED.value]
+    if not unseen:
+        return []
+    rows = [f"| {clause} | {registry[clause].title} | {said.why_unseen.get(clause, '')} |" for clause in unseen]
+    return ["## Not observed\n", "| clause | what | why |", "|---|---|---|", *rows, ""]
+
+
+def _notes(said: Said) -> list[str]:
+    return ["## Notes of the run\n", *(f"- {note}" for note in said.notes), ""] if said.notes else []
+
+
+def finding_page(matrix: Matrix, row: Row, shown: Shown, finding: Found, registry: Registry) -> str:
+    """A finding as a maintainer can use it: what breaks, the rule, the shortest exchange, commands to paste."""
+    clause = registry[shown.clause]
+    kind = shown.kind
+    obliged = {
+        Kind.VIOLATES_MUST: "The text obliges it",
+        Kind.BREAKS_CONTRACT: "The text does not oblige it; the server accepted it, and did not keep it",
+    }[kind]
+    return f"""\
+# {row.package} {row.version}: {shown.fault}
+
+{_sentence(shown.summary)}
+
+**Rule** ({clause.id}, {clause.level.value}): {clause.statement} {obliged}. Source: {clause.source}
+
+{_judgement(shown)}
+
+## The shortest exchange
+
+```text
+{chr(10).join(finding.steps)}
+```
+
+## As curl commands
+
+```bash
+{curl_script(evolve(finding_of(finding, registry), kind=kind), registry).rstrip()}
+```
+
+## Versions
+
+`{row.package}` {row.version} ({row.language}), store: {row.store}; MCP {row.whole.name}.
+Its program: `tests/servers/{row.name}`. Written by `make matrix`, reattach {matrix.reattach}, on {matrix.day}.
+"""
+
+
+def finding_of(found: Found, registry: Registry) -> Finding:
+    """The finding with its evidence, from its replay file. Raises what reading it raises."""
+    if found.replay is None:
+        raise ValueError(f"{found.clause} {found.fault} has no replay file")
+    path = Path(found.replay)
+    finding, _, _ = read_finding(path, read_trace(path), registry)
+    return finding

@@ -1,0 +1,230 @@
+"""Probing a server of the matrix: which runs there are, and what each said.
+
+A run is ``reattach probe`` as anybody would start it, a process of its own that starts the server and ends it, and its
+JSON report. There is one whole run, at the newest revision with resumption; a short one for each other revision that
+the server speaks; and a short one for each variant, about the clauses for whose sake variants exist.
+"""
+
+import asyncio
+import json
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from attrs import frozen
+from tests.matrix.manifest import Server, Variant
+
+from reattach.clauses import Registry
+from reattach.io.baseline import entries_for, read_baseline
+from reattach.machine.revision import TRAITS, Revision
+from reattach.oracle.verdict import Kind, Outcome, Profile
+
+SHORT_SECONDS = 20
+"""After so long a run about another revision, or about a variant, begins no experiment."""
+BOUND_SECONDS = 600
+"""The longest a run may take in all; what it found by then is reported."""
+HAND_OVER = ("DEL-1", "DEL-2", "DEL-6", "DEL-8")
+ISOLATION = ("SES-5", "DEL-3", "DEL-5", "CUR-3")
+_ENDING_SECONDS = 30
+
+
+class Purpose(Enum):
+    """What a run is for."""
+
+    WHOLE = "whole"
+    REVISION = "revision"
+    VARIANT = "variant"
+    SHORT = "short"
+    """The short form of the whole run, which the tests make."""
+
+
+@frozen(kw_only=True)
+class Planned:
+    """A run that is due."""
+
+    server: Server
+    purpose: Purpose
+    revision: Revision
+    variant: Variant | None = None
+    seconds: int | None = None
+    """The budget; None: every experiment once, however long that takes."""
+
+    @property
+    def name(self) -> str:
+        """For progress and files."""
+        part = self.variant.name if self.variant is not None else self.revision.value
+        return f"{self.server.name}-{part}"
+
+    def arguments(self, seed: int) -> list[str]:
+        """The arguments of ``reattach probe``, without those that say where its report goes."""
+        command = self.server.command(self.variant.run if self.variant is not None else self.server.run)
+        words = ["--command", shlex.join(command), "--path", self.server.path, "--seed", str(seed)]
+        words += ["--profile", Profile.REATTACH.value, "--revision", self.revision.value, "--fail-on", "any"]
+        if self.seconds is not None:
+            words += ["--budget", str(self.seconds)]
+        if self.purpose is Purpose.VARIANT:
+            words += [word for clause in (*HAND_OVER, *ISOLATION) for word in ("--only", clause)]
+        elif self.server.baseline.exists():
+            words += ["--baseline", str(self.server.baseline)]
+        return words
+
+
+def newest_with_resumption(server: Server) -> Revision:
+    """The newest revision with resumption that the server speaks, else the newest of all."""
+    order = list(Revision)
+    return max(server.revisions, key=lambda revision: (TRAITS[revision].resumption, order.index(revision)))
+
+
+def plan(server: Server) -> list[Planned]:
+    """Every run about a server."""
+    newest = newest_with_resumption(server)
+    runs = [Planned(server=server, purpose=Purpose.WHOLE, revision=newest)]
+    for revision in Revision:
+        if revision is not newest and revision in server.revisions:
+            runs.append(Planned(server=server, purpose=Purpose.REVISION, revision=revision, seconds=SHORT_SECONDS))
+    for variant in server.variant:
+        runs.append(
+            Planned(server=server, purpose=Purpose.VARIANT, revision=newest, variant=variant, seconds=SHORT_SECONDS)
+        )
+    return runs
+
+
+@frozen(kw_only=True)
+class Found:
+    """A finding of a run."""
+
+    clause: str
+    fault: str
+    summary: str
+    kind: Kind
+    """What it is by the text of MCP alone."""
+    times: int
+    steps: tuple[str, ...]
+    """The exchange, a line each, the wrong line marked."""
+    replay: str | None
+    """The file that replays it."""
+    expected: str | None
+    """Why it is expected; None if it is not."""
+
+
+@frozen(kw_only=True)
+class Ran:
+    """What a run said."""
+
+    planned: Planned
+    server: str = ""
+    """The name and version that the server gives itself."""
+    elapsed_ms: int = 0
+    stopped: str = ""
+    """Why it did not come to its end; empty if it did."""
+    outcomes: Mapping[str, Outcome] = {}
+    why_unseen: Mapping[str, str] = {}
+    """For each clause that was not observed the reason."""
+    findings: tuple[Found, ...] = ()
+    stale: tuple[str, ...] = ()
+    """What the baseline expects and the run, exercising it, did not find."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def new(self) -> tuple[Found, ...]:
+        """The findings that nobody expects. A variant has no baseline: what it shows is shown."""
+        if self.planned.purpose is Purpose.VARIANT:
+            return ()
+        return tuple(finding for finding in self.findings if finding.expected is None)
+
+
+async def run(planned: Planned, seed: int, folder: Path, registry: Registry) -> Ran:
+    """Make a run; its report and its replay files go to ``folder``. A run that is cancelled ends its server."""
+    report = folder / f"{planned.name}.json"
+    report.unlink(missing_ok=True)
+    words = [sys.executable, "-m", "reattach.cli", "probe", *planned.arguments(seed)]
+    words += ["--format", "json", "--output", str(report), "--replays", str(folder / planned.name)]
+    process = await asyncio.create_subprocess_exec(
+        *words,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # an interruption at the terminal is ours to pass on
+    )
+    try:
+        said = await _ended(process, BOUND_SECONDS)
+    except BaseException:
+        await _end(process)
+        raise
+    if not report.exists():
+        return Ran(planned=planned, stopped=_last_line(said) or f"ended with {process.returncode}")
+    return last_run(planned, folder, registry)
+
+
+def last_run(planned: Planned, folder: Path, registry: Registry) -> Ran:
+    """What the last run said, by the report that it left in ``folder``. Raises FileNotFoundError if it left none."""
+    report = folder / f"{planned.name}.json"
+    return read_report(planned, json.loads(report.read_text(encoding="utf-8")), registry)
+
+
+async def _ended(process: asyncio.subprocess.Process, seconds: float) -> str:
+    """What it wrote to stderr. After ``seconds`` it is asked to end, and then says what it has found so far."""
+    said = asyncio.ensure_future(process.communicate())
+    try:
+        await asyncio.wait({said}, timeout=seconds)
+        if not said.done():
+            process.terminate()
+        _, stderr = await asyncio.wait_for(said, _ENDING_SECONDS)
+    except TimeoutError:
+        process.kill()
+        return "did not end when it was asked to"
+    return stderr.decode("utf-8", errors="replace")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+        try:
+            await asyncio.wait_for(asyncio.shield(process.wait()), _ENDING_SECONDS)
+        except TimeoutError:
+            process.kill()
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")
+
+
+def judgements(planned: Planned, registry: Registry) -> dict[str, str]:
+    """Why each finding is expected of a run, by ``CLAUSE class``; empty if the server has no baseline."""
+    path = planned.server.baseline
+    baseline = read_baseline(path, registry) if path.exists() else ()
+    return {f"{each.clause} {each.fault}": each.reason for each in entries_for(planned.revision.value, baseline)}
+
+
+def read_report(planned: Planned, report: Mapping[str, Any], registry: Registry) -> Ran:
+    """A run from its JSON report; what is expected, and why, by the baseline as it is now."""
+    judged = {} if planned.purpose is Purpose.VARIANT else judgements(planned, registry)
+    clauses: Sequence[Mapping[str, Any]] = report["clauses"]
+    return Ran(
+        planned=planned,
+        server=report["run"]["server"],
+        elapsed_ms=report["run"]["elapsed_ms"],
+        stopped=report["run"]["stopped"],
+        outcomes={clause["id"]: Outcome(clause["outcome"]) for clause in clauses},
+        why_unseen={
+            clause["id"]: clause["note"] for clause in clauses if clause["outcome"] == Outcome.NOT_OBSERVED.value
+        },
+        findings=tuple(
+            Found(
+                clause=finding["clause"],
+                fault=finding["fault"],
+                summary=finding["summary"],
+                kind=registry[finding["clause"]].translated(Kind(finding["kind"]), Profile.MCP),
+                times=finding["times"],
+                steps=tuple(finding["steps"]),
+                replay=finding["replay"],
+                expected=judged.get(f"{finding['clause']} {finding['fault']}"),
+            )
+            for finding in report["findings"]
+        ),
+        stale=tuple(name for entry in report["stale"] if (name := f"{entry['clause']} {entry['fault']}") in judged),
+        notes=tuple(report["notes"]),
+    )
