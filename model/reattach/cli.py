@@ -20,6 +20,7 @@ from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
 from reattach.commands.serve import serve
 from reattach.commands.soak import soak
+from reattach.commands.vectors import vectors
 from reattach.io.baseline import BaselineError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
@@ -41,7 +42,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, soak, prove, replay, serve, explain):
+for _command in (demo, probe, soak, prove, replay, vectors, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
