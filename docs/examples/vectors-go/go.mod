@@ -1,0 +1,3 @@
+module example.org/resumption
+
+go 1.22
