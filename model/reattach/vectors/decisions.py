@@ -46,7 +46,9 @@ Then it is replayed from its birth; else the cursor is out of window. In the mod
 forgotten.
 """
 
-NAME, PRINCIPAL = "session-1", "alice"
+NAME, PRINCIPAL, OTHERS = "session-1", "alice", ("aaron", "mallory")
+LATER_TAG = "yet-another-session-tag"
+"""Of another session too, and after this session's in the alphabet."""
 _AGED = Policy().window_ms + 1
 NEVER_OPENED = 9
 """The number of a stream that no session here has."""
@@ -98,7 +100,7 @@ _CALL: tuple[Input, ...] = (OpenStream(1), Disconnect(1))
 
 
 def _states(mode: Mode = Mode.REATTACH) -> tuple[State, ...]:
-    gone: tuple[Input, ...] = (*_CALL, *_emits(2, 2), Finish(2), *_emits(1, 1))
+    gone: tuple[Input, ...] = (*_CALL, *_emits(2, 2), Finish(2), *_CALL, *_emits(1, 1))
     return (
         State("new", "a session in which nothing happened", _after(mode=mode), (1,)),
         State("one-event", "a session with one event, held", _after(*_emits(1), mode=mode), (1,)),
@@ -115,7 +117,12 @@ def _states(mode: Mode = Mode.REATTACH) -> tuple[State, ...]:
             _after(*_CALL, *_emits(2, 2), Finish(2), *_emits(1), mode=mode),
             (2,),
         ),
-        State("forgotten", "a session with a finished call that is forgotten", _after(*gone, mode=mode), (2,)),
+        State(
+            "forgotten",
+            "a session with a finished call that is forgotten, and a later one",
+            _after(*gone, mode=mode),
+            (2,),
+        ),
         State(
             "pushed-out",
             "a session with an unfinished call, whose events another stream has pushed out",
@@ -133,7 +140,7 @@ def _states(mode: Mode = Mode.REATTACH) -> tuple[State, ...]:
 
 def cases() -> tuple[Case, ...]:
     """Every step of the decision, each cursor at a boundary of every state, and every mode."""
-    return (*_boundaries(), *_wrongs(), *_modes(), *_statuses())
+    return (*_boundaries(), *_wrongs(), *_texts(), *_modes(), *_statuses())
 
 
 def answered(question: Plain) -> Plain:
@@ -287,7 +294,7 @@ _WRONGS: dict[str, dict[str, object]] = {
     "version-unsupported": {"version_supported": False},
     "session-missing": {"session": None},
     "session-never-issued": {"session": "session-2"},
-    "another-principal": {"principal": "mallory"},
+    "another-principal": {"principal": OTHERS[0]},
     "cursor-repeated": {"last_event_id": [*_cursor(NEVER_OPENED, 1, FOREIGN_TAG), *_cursor(1, 1)]},
     "cursor-empty": {"last_event_id": [""]},
     "cursor-malformed": {"last_event_id": ["1"]},
@@ -317,6 +324,30 @@ def _wrongs() -> Iterator[Case]:
             yield _case(f"{name}-before-all-later", told, {**good, "request": request})
 
 
+def _texts() -> Iterator[Case]:
+    """Tags and principals are equal or not; which comes first in the alphabet says nothing."""
+    session = _after(*_emits(1))
+    tags = {
+        "earlier-in-the-alphabet": FOREIGN_TAG,
+        "later-in-the-alphabet": LATER_TAG,
+        "in-capitals": TAG.upper(),
+        "one-longer": f"{TAG}0",
+        "with-another-end": f"{TAG[:-1]}0",
+    }
+    for name, tag in tags.items():
+        told = f"a tag that is not the session's, {name.replace('-', ' ')}"
+        yield _case(f"tag-{name}", told, _question(session, _cursor(1, 1, tag)))
+    principals = {
+        "earlier-in-the-alphabet": OTHERS[0],
+        "later-in-the-alphabet": OTHERS[1],
+        "in-capitals": PRINCIPAL.upper(),
+        "without-a-name": "",
+    }
+    for name, principal in principals.items():
+        told = f"a principal that is not the session's, {name.replace('-', ' ')}"
+        yield _case(f"principal-{name}", told, _question(session, _cursor(1, 1), principal=principal))
+
+
 def _modes() -> Iterator[Case]:
     """Replay and refusal: the same cursors in every state, with clients that keep a session and that do not."""
     for mode, stateless in _DEPLOYMENTS:
@@ -336,6 +367,7 @@ def _modes() -> Iterator[Case]:
             "no-cursor": (),
             "malformed": ("",),
             "foreign": _cursor(1, 1, FOREIGN_TAG),
+            "foreign-later": _cursor(1, 1, LATER_TAG),
             "good": _cursor(1, 1),
         }.items():
             yield _case(
@@ -352,7 +384,7 @@ def _modes() -> Iterator[Case]:
         yield _case(
             f"{kind}-no-session-id-another-principal",
             f"no session id in a deployment of mode {kind}; a cursor of another principal's session",
-            _question(one, _cursor(1, 1), stateless, named=None, principal="mallory"),
+            _question(one, _cursor(1, 1), stateless, named=None, principal=OTHERS[0]),
         )
 
 

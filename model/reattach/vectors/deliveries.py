@@ -24,7 +24,8 @@ are for an implementation whose session can be driven step by step, without sock
 `policy` is that of [chapter 6](../../06-window.md) and [7](../../07-idleness.md) (`stall_reads`: the writes that a view
 which is behind must accept in each stall budget), `mode` as in [8](../../08-modes.md), `tag` that of the event ids.
 The session is opened at time 0 with stream 1, its standalone stream, whose birth is seq 1. Time is applied before each
-input: what is too old leaves, stalled views end, a client absent for too long loses its session.
+input: what is too old leaves, stalled views end, a client absent for too long loses its session. A time before the
+latest is taken as the latest.
 
 | `input` | fields | meaning |
 |---|---|---|

@@ -10,6 +10,8 @@ from reattach.machine.policy import Policy
 from reattach.machine.session import Session
 from reattach.machine.transition import (
     Accepted,
+    Arrive,
+    Depart,
     Disconnect,
     Emit,
     Finish,
@@ -32,6 +34,8 @@ from reattach.vectors.targets import POLICY
 
 ROOMY = evolve(POLICY, window_events=8)
 """A window in which all that is played has room."""
+
+_RATE = evolve(ROOMY, stall_reads=2)
 
 
 @define
@@ -260,6 +264,102 @@ def _quiet(player: Player) -> None:
     player.read(2)
 
 
+def _two_listeners(player: Player) -> None:
+    """The second listener ends the stream of the first, whose reader gets what it is owed and no more."""
+    stream = player.call(1)
+    player.give(Resume(2, ABSENT))
+    player.emit(0)
+    player.give(Resume(3, ABSENT))
+    player.emit(0)
+    player.read(2)
+    player.read(3)
+    player.give(Finish(stream))
+
+
+def _requests(player: Player, *requests: Input) -> None:
+    """So many requests arrive and are answered; then nothing for the whole absence budget."""
+    for each in requests:
+        player.give(each)
+    player.wait(player.policy.absence_ms + 1)
+
+
+def _clock_goes_back(player: Player) -> None:
+    """A message is emitted by a clock that went back; its age counts from the latest time that there was."""
+    stream = player.call(1)
+    player.cut(1)
+    player.wait(player.policy.stall_ms)
+    player.now = 0
+    player.emit(stream)
+    player.wait(player.policy.window_ms + player.policy.stall_ms)
+    player.resume(2, 1)
+
+
+def _attached_behind(player: Player) -> None:
+    player.give(OpenStream(1))
+    player.emit(2, 5)
+    player.give(Write(1))
+
+
+def _emitted_behind(player: Player) -> None:
+    stream = player.call(1)
+    player.wait(2 * player.policy.stall_ms)
+    player.emit(stream, 5)
+    player.give(Write(1))
+
+
+def _heartbeat_behind(player: Player) -> None:
+    stream = player.call(1)
+    player.wait(player.policy.heartbeat_ms)
+    player.give(Write(1))
+    player.emit(stream, 5)
+
+
+def _progress_behind(player: Player) -> None:
+    _attached_behind(player)
+    player.wait(player.policy.stall_ms // 2)
+    _accept(player, 2)
+
+
+def _paced(begin: Callable[[Player], None], accepted: int, player: Player) -> None:
+    """A view that is behind accepts so many writes halfway through its stall budget, which then ends."""
+    begin(player)
+    player.wait(player.policy.stall_ms // 2)
+    _accept(player, accepted)
+    player.wait(player.policy.stall_ms + 1 - player.policy.stall_ms // 2)
+
+
+def _second_message(player: Player) -> None:
+    """A view is behind from the first message on; the second gives it no more time."""
+    stream = player.call(1)
+    for ms in (2 * player.policy.stall_ms, player.policy.stall_ms // 2):
+        player.wait(ms)
+        player.emit(stream)
+    player.wait(player.policy.stall_ms + 1 - player.policy.stall_ms // 2)
+
+
+def _accept(player: Player, count: int) -> None:
+    for _ in range(count):
+        player.give(Accepted(1))
+        player.give(Write(1))
+
+
+_BEHIND = {
+    "its attachment": _attached_behind,
+    "an emission": _emitted_behind,
+    "a heartbeat": _heartbeat_behind,
+    "progress": _progress_behind,
+}
+_REQUESTS: dict[str, tuple[Input, ...]] = {
+    "a request, answered": (Arrive(), Depart()),
+    "two requests, one answered": (Arrive(), Arrive(), Depart()),
+    "an answer too many, and a request": (Depart(), Arrive()),
+}
+
+
+def _silent(requests: tuple[Input, ...]) -> Callable[[Player], None]:
+    return lambda player: _requests(player, *requests)
+
+
 PLAYS = (
     *(
         Play(f"cut after {read} of 3 messages", ("DEL-1", "DEL-2", "DEL-8"), partial(_cut_after, read))
@@ -281,4 +381,13 @@ PLAYS = (
     Play("back in the last millisecond of the session", ("IDL-4",), partial(_absent, 0)),
     Play("back one millisecond after the session is over", ("IDL-4", "SES-4"), partial(_absent, 1)),
     Play("a heartbeat moves no cursor", ("EVT-6",), _quiet),
+    Play("two listeners, one after the other", ("CUR-1", "DEL-4"), _two_listeners),
+    Play("a second message gives its reader no more time", ("IDL-1",), _second_message),
+    Play("a clock that goes back", ("WIN-2",), _clock_goes_back),
+    *(Play(f"{what}, then silence", ("IDL-4",), _silent(requests)) for what, requests in _REQUESTS.items()),
+    *(
+        Play(f"{count} of 2 writes accepted since {what}", ("IDL-1",), partial(_paced, begin, count), _RATE)
+        for what, begin in _BEHIND.items()
+        for count in (1, 2)
+    ),
 )
