@@ -13,6 +13,7 @@ import typer
 
 import reattach
 from reattach.clauses import RegistryError
+from reattach.commands.check import check
 from reattach.commands.demo import demo
 from reattach.commands.explain import explain
 from reattach.commands.probe import probe
@@ -42,7 +43,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, soak, prove, replay, vectors, serve, explain):
+for _command in (demo, probe, check, soak, prove, replay, vectors, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (

@@ -55,6 +55,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["probe", "http://127.0.0.1:1", "--output", "no/such/folder/report"], "no/such/folder/report"),
         (["probe", "http://127.0.0.1:1", "--record", "."], "folder"),
         (["replay", "no-such-file.jsonl"], "no-such-file.jsonl"),
+        (["check"], "TRACE"),
+        (["check", "no-such-file.jsonl"], "no-such-file.jsonl"),
+        (["check", "no-such-file.jsonl", "--policy", "no-such-file.toml"], "no-such-file.toml"),
+        (["check", "no-such-file.jsonl", "--output", "."], "folder"),
         (["replay"], "FILE"),
         (["demo", "--sdk-python", "no-such-python"], "no-such-python"),
     ],
@@ -126,7 +130,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("reattach ")
 
 
-@pytest.mark.parametrize("command", ["demo", "probe", "replay", "serve", "explain"])
+@pytest.mark.parametrize("command", ["demo", "probe", "check", "replay", "serve", "explain"])
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     code, out, err = run(capsys, command, "--help")
     assert (code, err) == (0, "")

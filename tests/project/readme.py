@@ -29,7 +29,7 @@ def commands_table() -> str:
         context = typer.Context(command, info_name=name)
         arguments = [word for word in command.collect_usage_pieces(context) if word != "[OPTIONS]"]
         usage = " ".join(
-            ["reattach", name, *(re.sub(r"^(\[\[|\{)(.*?)[\]}]+$", _argument, word) for word in arguments)]
+            ["reattach", name, *(re.sub(r"^(\[\[|\{)([^\]}]*)[\]}]+(\.\.\.)?$", _argument, word) for word in arguments)]
         )
         about = " ".join((command.help or "").partition("\n\n")[0].split())
         rows.append(f"| `{usage}` | {about} |")
@@ -37,7 +37,7 @@ def commands_table() -> str:
 
 
 def _argument(match: re.Match[str]) -> str:
-    return f"[{match[2]}]" if match[1] == "[[" else match[2]
+    return f"{f'[{match[2]}]' if match[1] == '[[' else match[2]}{match[3] or ''}"
 
 
 def sample() -> str:

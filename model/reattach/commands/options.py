@@ -13,7 +13,7 @@ from reattach.clauses import Registry
 from reattach.io.files import write_atomically
 from reattach.io.present import Format, render
 from reattach.io.report_text import to_text
-from reattach.io.run import EXIT_CODES, Presented, verdict_of
+from reattach.io.run import Presented, exit_code_of, verdict_of
 from reattach.live.probe import DEFAULT_BUDGET_MS
 
 Command = Annotated[
@@ -99,8 +99,8 @@ def write_report(presented: Presented, wanted: Format, output: Path | None, regi
         print(report, end="")
         return
     write_atomically(output, report)
-    verdict = verdict_of(presented.report, presented.run)
-    print(f"verdict: {verdict.value} (exit {EXIT_CODES[verdict]}); the report is in {output}")
+    verdict, code = verdict_of(presented.report, presented.run), exit_code_of(presented.report, presented.run)
+    print(f"verdict: {verdict.value} (exit {code}); the report is in {output}")
 
 
 def show(shown: RenderableType) -> None:

@@ -44,6 +44,7 @@ def read_policy(source: str) -> Policy:
     if source in PRESETS:
         return PRESETS[source]
     given = _read(source)
+    _check_signs(source, given)
     if given.takeover is False:
         raise PolicyError(source, "takeover: the reference server takes over from a view that is still open")
     chosen = _chosen(given)
@@ -56,14 +57,26 @@ def read_declaration(source: str) -> Declaration:
     if source in PRESETS:
         return declaration_of(PRESETS[source], takeover=True, transport_buffer_bytes=REFERENCE_TRANSPORT_BYTES)
     given = _read(source)
+    check_declaration(source, given)
+    return given
+
+
+def check_declaration(source: str, given: Declaration) -> None:
+    """Raises PolicyError if what is declared cannot be. ``source`` is where it stands."""
+    _check_signs(source, given)
     chosen = _chosen(given)
     # What is not declared is not known, so nothing is said about how it fits.
     _check(source, Policy(**chosen), chosen, chosen)
-    return given
 
 
 def _chosen(given: Declaration) -> dict[str, int]:
     return {key: value for key, value in asdict(given).items() if key in _POLICY_KEYS and value is not None}
+
+
+def _check_signs(source: str, given: Declaration) -> None:
+    negative = [key for key, value in asdict(given).items() if value is not None and value < 0]
+    if negative:
+        raise PolicyError(source, f"{negative[0]}: must not be negative")
 
 
 def _check(source: str, policy: Policy, chosen: Collection[str], known: Collection[str]) -> None:
@@ -88,10 +101,6 @@ def _read(source: str) -> Declaration:
     except tomllib.TOMLDecodeError as error:
         raise PolicyError(source, f"not TOML: {error}") from None
     try:
-        given = _CONVERTER.structure(document, Declaration)
+        return _CONVERTER.structure(document, Declaration)
     except BaseValidationError as error:
         raise PolicyError(source, first_reason(error)) from None
-    negative = [key for key, value in asdict(given).items() if value is not None and value < 0]
-    if negative:
-        raise PolicyError(source, f"{negative[0]}: must not be negative")
-    return given

@@ -23,7 +23,7 @@ from reattach.io.baseline import expectation_of
 from reattach.io.exchange import Passage, connection_letters, passages_of, short_ids
 from reattach.io.explain import speaker_of
 from reattach.io.plain import plain
-from reattach.io.run import EXIT_CODES, Presented, Run, results_by_outcome, stale, verdict_of
+from reattach.io.run import Presented, Run, exit_code_of, results_by_outcome, stale, verdict_of
 from reattach.io.shadow_text import Fared, facts, fared, owed, right
 from reattach.io.shell import replay_command
 from reattach.io.soak_shown import HEIGHT, WIDTH, Drawing, drawing_of, figures
@@ -160,7 +160,7 @@ def render_html(presented: Presented, registry: Registry) -> str:
         .render(
             version=reattach.__version__,
             verdict=verdict.value,
-            exit_code=EXIT_CODES[verdict],
+            exit_code=exit_code_of(report, run),
             run=run,
             facts=[*facts_of(run), ("fails at", f"--fail-on {run.fail_on.value}")],
             declared=[(name, getattr(run.declaration, name)) for name in declared(run.declaration)],

@@ -5,7 +5,7 @@ import json
 import reattach
 from reattach.io.baseline import Expected, expectation_of
 from reattach.io.exchange import exchange_lines
-from reattach.io.run import EXIT_CODES, Presented, stale, verdict_of
+from reattach.io.run import Presented, exit_code_of, stale, verdict_of
 from reattach.io.soak_shown import soak_to_json
 from reattach.io.trace import observation_to_json
 from reattach.oracle.observation import Json
@@ -17,12 +17,11 @@ SCHEMA = "reattach-report/1"
 def report_to_json(presented: Presented) -> dict[str, Json]:
     """The report as a JSON object."""
     report, run = presented.report, presented.run
-    verdict = verdict_of(report, run)
     return {
         "schema": SCHEMA,
         "tool": {"name": "reattach", "version": reattach.__version__},
-        "verdict": verdict.value,
-        "exit_code": EXIT_CODES[verdict],
+        "verdict": verdict_of(report, run).value,
+        "exit_code": exit_code_of(report, run),
         "run": {
             "target": run.target,
             "server": run.server,

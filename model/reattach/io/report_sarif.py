@@ -11,7 +11,7 @@ import reattach
 from reattach.clauses import Clause, Registry
 from reattach.io.baseline import expectation_of
 from reattach.io.exchange import exchange_lines, steps_of
-from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, stale, verdict_of
+from reattach.io.run import Presented, Run, Verdict, exit_code_of, stale, verdict_of
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import ClauseResult, Finding, Kind, Level, Outcome
 
@@ -98,7 +98,7 @@ def _invocation(presented: Presented) -> dict[str, Json]:
         notices.append(_notice("error", run.stopped or "nothing was observed"))
     invocation: dict[str, Json] = {
         "executionSuccessful": verdict is not Verdict.NO_VERDICT and not run.stopped,
-        "exitCode": EXIT_CODES[verdict],
+        "exitCode": exit_code_of(report, run),
         "exitCodeDescription": verdict.value,
         "toolExecutionNotifications": notices,
     }

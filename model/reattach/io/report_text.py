@@ -12,7 +12,7 @@ from reattach.clauses import Registry
 from reattach.io.baseline import Baseline, expectation_of
 from reattach.io.exchange import Step, steps_of
 from reattach.io.plain import plain
-from reattach.io.run import EXIT_CODES, Presented, Run, Verdict, results_by_outcome, stale, verdict_of
+from reattach.io.run import Presented, Run, Verdict, exit_code_of, results_by_outcome, stale, verdict_of
 from reattach.io.soak_shown import soak_text
 from reattach.io.wording import clause_counts, facts_of, finding_counts, remark_of, reproduction, title_of
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome
@@ -134,7 +134,7 @@ def _summary(presented: Presented) -> RenderableType:
     found = finding_counts(report)
     lines = [
         Text.assemble(
-            ("verdict: ", "bold"), (verdict.value, _VERDICT_STYLES[verdict]), f" (exit {EXIT_CODES[verdict]})"
+            ("verdict: ", "bold"), (verdict.value, _VERDICT_STYLES[verdict]), f" (exit {exit_code_of(report, run)})"
         ),
         Text(f"clauses: {', '.join(clause_counts(report))}"),
     ]

@@ -65,6 +65,8 @@ class Run:
     stopped: str = ""
     """Why the run ended before its end; empty if it did not."""
     fail_on: FailOn = FailOn.MUST
+    bad_input: bool = False
+    """Whether a part of what it was to judge could not be read; ``stopped`` says which."""
     recorded: bool = False
     """Whether its findings are shown as they were recorded and were not seen again: then they decide nothing."""
     baseline: Baseline = ()
@@ -90,6 +92,12 @@ def verdict_of(report: Report, run: Run) -> Verdict:
         return Verdict.VIOLATES
     observed = any(result.outcome is not Outcome.NOT_OBSERVED for result in report.clauses)
     return Verdict.CONFORMS if observed and not run.stopped else Verdict.NO_VERDICT
+
+
+def exit_code_of(report: Report, run: Run) -> int:
+    """The exit code of a run. Bad input keeps it from passing, and does not hide what was found besides."""
+    verdict = verdict_of(report, run)
+    return EXIT_USAGE if run.bad_input and verdict is not Verdict.VIOLATES else EXIT_CODES[verdict]
 
 
 def counts(kind: Kind, fail_on: FailOn) -> bool:
