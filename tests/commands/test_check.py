@@ -37,6 +37,9 @@ REGISTRY = load_registry()
 Check = Callable[..., tuple[int, str, str]]
 
 
+pytestmark = pytest.mark.xdist_group("check")  # on one worker: what is recorded is recorded once
+
+
 @pytest.fixture
 def check(capsys: pytest.CaptureFixture[str]) -> Check:
     def run(*arguments: object) -> tuple[int, str, str]:

@@ -85,6 +85,7 @@ def endless(tmp_path: Path) -> str:
     return str(file)
 
 
+@pytest.mark.real
 def test_the_reference_server_keeps_nothing() -> None:
     result = run("--policy", "short", budget=150)
     assert found(result) == []
@@ -97,6 +98,7 @@ def test_the_reference_server_keeps_nothing() -> None:
     assert result.soak.left.alive == 0
 
 
+@pytest.mark.real
 def test_a_store_without_bounds_is_a_leak_per_event(endless: str) -> None:
     result = run("--policy", endless, "--mutant", "no-count-limit", phases=BOTH)
     assert found(result) == [("WIN-1", Fault.UNBOUNDED_MEMORY), ("WIN-3", Fault.UNBOUNDED_MEMORY)]
@@ -109,6 +111,7 @@ def test_a_store_without_bounds_is_a_leak_per_event(endless: str) -> None:
     assert trend.fit.high < 1.3 * result.soak.event_bytes
 
 
+@pytest.mark.real
 def test_sessions_that_are_kept_beyond_their_end_are_a_leak_per_session() -> None:
     result = run("--policy", "short", "--mutant", "store-outlives-the-session", phases=BOTH)
     assert ("WIN-4", Fault.UNBOUNDED_MEMORY) in found(result)
@@ -117,6 +120,7 @@ def test_sessions_that_are_kept_beyond_their_end_are_a_leak_per_session() -> Non
     assert growth(result)[1] is not Growth.GROWS
 
 
+@pytest.mark.real
 def test_sessions_that_never_end_by_themselves_are_found_out() -> None:
     idle = evolve(NOTHING_DECLARED, absence_ms=3_000)
     result = run("--policy", "short", "--mutant", "absence-never-applied", declaration=idle, phases=HELD)
@@ -125,6 +129,7 @@ def test_sessions_that_never_end_by_themselves_are_found_out() -> None:
     assert result.soak.left.alive == result.soak.left.sessions == 20
 
 
+@pytest.mark.real
 def test_a_reader_that_blocks_its_session_is_found_out() -> None:
     result = run("--policy", "short", "--mutant", "slow-reader-blocks-all-for-ever", phases=[Phase.PROBED])
     assert ("IDL-6", Fault.HEAD_OF_LINE_BLOCKING) in found(result)

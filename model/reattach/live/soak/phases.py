@@ -114,7 +114,9 @@ async def _count_retained(ground: Ground) -> None:
 async def release(ground: Ground) -> None:
     """The sessions that are held are released, by either way; each time the same load comes again."""
     if not ground.crowd.members or ground.soaked.filled is None:
-        ground.not_done(Phase.RELEASE, "there was no load to release")
+        why = "there was no load to release"
+        ground.not_done(Phase.RELEASE, why)
+        ground.unseen(["IDL-4"], f"sessions were not left alone: {why}")
         return
     await _leave_alone(ground)
     if not ground.ends:
