@@ -16,13 +16,15 @@ from tests.matrix.known import Defect, missed, read_known
 from tests.matrix.known import to_markdown as known_to_markdown
 from tests.matrix.manifest import ROOT, BuildError, ManifestError, Server, build, servers
 from tests.matrix.pages import write_pages
-from tests.matrix.runs import Planned, Purpose, Ran, last_run, plan, run
+from tests.matrix.runs import Planned, Purpose, Ran, ReportError, last_run, plan, run
 from tests.matrix.table import Made, Matrix, matrix_of, to_json, to_markdown
 
 from reattach.clauses import Registry, load_registry
+from reattach.io.trace import TraceError
 
 DOCS = ROOT / "docs"
 REPORTS = ROOT / ".build" / "matrix"
+MADE = "made.json"
 AT_ONCE = 2
 
 
@@ -30,13 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Exit 1: a finding is new or gone, or a server was not probed to its end. 2: bad usage. 3: a build failed."""
     parser = argparse.ArgumentParser(prog="tests.matrix", description="Probe every real server.")
     parser.add_argument("names", nargs="*", metavar="SERVER", help="only these; then no document is written")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=AT_ONCE, metavar="N", help=f"probe so many at once ({AT_ONCE})")
+    parser.add_argument("--seed", type=_at_least(0), default=1)
+    parser.add_argument(
+        "--jobs", type=_at_least(1), default=AT_ONCE, metavar="N", help=f"probe so many at once ({AT_ONCE})"
+    )
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER", help="where the documents go (docs)")
     parser.add_argument(
         "--last", action="store_true", help="probe nothing: write what the last whole run found, as it is judged now"
     )
     given = parser.parse_args(arguments)
+    if given.last and given.names:
+        parser.error("--last writes the whole matrix: give no names")
+    if not given.docs.is_dir():
+        parser.error(f"--docs: there is no folder {given.docs}")
     try:
         chosen = servers()
     except ManifestError as error:
@@ -55,17 +63,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BuildError as error:
         print(f"tests.matrix: {error}", file=sys.stderr)
         return 3
-    except FileNotFoundError as error:
-        print(f"tests.matrix: there is no whole last run: no {error.filename}", file=sys.stderr)
+    except (ReportError, TraceError) as error:
+        print(f"tests.matrix: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("tests.matrix: interrupted; the reports so far are in .build/matrix", file=sys.stderr)
         return 1
 
 
+def _at_least(least: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number from ``least`` on."""
+
+    def number(text: str) -> int:
+        if not text.isdigit() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
+        return int(text)
+
+    return number
+
+
 def _probe(chosen: Sequence[Server], seed: int, jobs: int) -> tuple[list[Ran], Made]:
-    """Build and probe; the reports stay in ``REPORTS``."""
+    """Build and probe; the reports stay in ``REPORTS``, and if it was a whole run, also how it was made."""
     began = time.monotonic()
+    made_file = REPORTS / MADE
+    made_file.unlink(missing_ok=True)
     console = Console(stderr=True)
     for server in chosen:
         print(f"building {server.name}", flush=True)
@@ -77,14 +98,18 @@ def _probe(chosen: Sequence[Server], seed: int, jobs: int) -> tuple[list[Ran], M
     made = Made(
         day=datetime.datetime.now(datetime.UTC).date().isoformat(), seed=seed, seconds=round(time.monotonic() - began)
     )
-    (REPORTS / "made.json").write_text(json.dumps(asdict(made)), encoding="utf-8")
+    if len(chosen) == len(servers()):
+        made_file.write_text(json.dumps(asdict(made)), encoding="utf-8")
     return ran, made
 
 
 def _last(chosen: Sequence[Server]) -> tuple[list[Ran], Made]:
-    """What the last run left. Raises FileNotFoundError if it was not a whole one."""
+    """What the last run left. Raises ReportError if it was not a whole one, or a report cannot be read."""
     registry = load_registry()
-    made = Made(**json.loads((REPORTS / "made.json").read_text(encoding="utf-8")))
+    try:
+        made = Made(**json.loads((REPORTS / MADE).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        raise ReportError(REPORTS / MADE, "the last run was not a whole one") from None
     return [last_run(one, REPORTS, registry) for one in _planned(chosen)], made
 
 
@@ -99,9 +124,9 @@ def _write(chosen: Sequence[Server], ran: Sequence[Ran], made: Made, docs: Path 
     matrix = matrix_of(ran, made)
     if docs is not None:
         wholes = {one.planned.server.name: one for one in ran if one.planned.purpose is Purpose.WHOLE}
+        write_pages(matrix, wholes, docs, registry)
         (docs / "matrix.json").write_text(to_json(matrix), encoding="utf-8")
         (docs / "matrix.md").write_text(page(matrix, known, registry), encoding="utf-8")
-        write_pages(matrix, wholes, docs, registry)
         print(f"{docs / 'matrix.md'} written")
     alarms = [*matrix.alarms(), *missed(matrix, [each for each in known if each.server in names])]
     print(f"{len(matrix.rows)} servers, {len(ran)} runs, {matrix.seconds} s; {len(alarms)} unexpected")

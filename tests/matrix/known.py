@@ -4,7 +4,7 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 from cattrs.errors import BaseValidationError
 from tests.matrix.manifest import ManifestError
 from tests.matrix.table import MARKS, UNSEEN, Matrix, Said
@@ -12,6 +12,8 @@ from tests.matrix.table import MARKS, UNSEEN, Matrix, Said
 from reattach.io.trace import first_reason, strict_converter
 from reattach.oracle.verdict import Kind
 
+SAME = "The same."
+"""Stands for what the entry before says."""
 KNOWN = Path(__file__).with_name("known.toml")
 
 
@@ -39,9 +41,11 @@ def read_known(path: Path = KNOWN) -> list[Defect]:
         defects = strict_converter().structure(tomllib.loads(path.read_text(encoding="utf-8")), _File).defect
     except BaseValidationError as error:
         raise ManifestError(path, first_reason(error)) from None
-    for defect in defects:
+    for number, defect in enumerate(defects):
         if bool(defect.found) is bool(defect.unseen):
             raise ManifestError(path, f"{defect.server}: {defect.what!r}: either found or unseen is needed")
+        if defect.what == SAME and number > 0:
+            defects[number] = evolve(defect, what=defects[number - 1].what)
     return defects
 
 
@@ -64,13 +68,11 @@ def to_markdown(matrix: Matrix, defects: Sequence[Defect]) -> str:
         "",
     ]
     lines += ["| server | defect | found |", "|---|---|---|"]
-    what = ""
     for defect in defects:
-        what = what if defect.what == "The same." else defect.what
         faults = _faults(matrix, defect)
         found = [f"{MARKS[faults[name]] if name in faults else UNSEEN} {name}" for name in defect.found]
         where = f"{defect.server}, {defect.variant}" if defect.variant else defect.server
-        lines.append(f"| {where} | {what} | {'<br>'.join(found) or f'no: {defect.unseen}'} |")
+        lines.append(f"| {where} | {defect.what} | {'<br>'.join(found) or f'no: {defect.unseen}'} |")
     return "\n".join([*lines, ""])
 
 

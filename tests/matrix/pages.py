@@ -15,20 +15,25 @@ from reattach.oracle.verdict import Finding, Kind, Outcome
 
 
 def write_pages(matrix: Matrix, ran: Mapping[str, Ran], docs: Path, registry: Registry) -> None:
-    """Write the pages of every server, instead of those that are there; ``ran`` has its whole run by its name."""
+    """Write the pages of every server, instead of those that are there; ``ran`` has its whole run by its name.
+
+    Raises TraceError if a finding's replay file cannot be read; then nothing is written.
+    """
+    pages: dict[Path, str] = {}
     servers, findings = docs / "servers", docs / "findings"
-    for folder in (servers, findings):
-        folder.mkdir(parents=True, exist_ok=True)
-    for old in (*servers.glob("*.md"), *findings.glob("*.md")):
-        old.unlink()
     for row in matrix.rows:
         shown = shortest(ran[row.name].findings)
-        page = server_page(row, {(each.clause, each.fault): each for each in shown}, registry)
-        (servers / f"{row.name}.md").write_text(page, encoding="utf-8")
+        found = {(each.clause, each.fault): each for each in shown}
+        pages[servers / f"{row.name}.md"] = server_page(row, found, registry)
         for finding, said in zip(shown, row.whole.findings, strict=True):
             if said.kind in FAILING:
-                text = finding_page(matrix, row, said, finding, registry)
-                (findings / finding_name(row, said)).write_text(text, encoding="utf-8")
+                pages[findings / finding_name(row, said)] = finding_page(matrix, row, said, finding, registry)
+    for folder in (servers, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.glob("*.md"):
+            old.unlink()
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
 
 
 def finding_name(row: Row, finding: Shown) -> str:
@@ -74,7 +79,10 @@ def _judgement(shown: Shown) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
+    """A summary as a sentence; what begins with a name keeps its case."""
+    first = text.split(" ", 1)[0]
+    begun = text if "#" in first or ":" in first else f"{text[:1].upper()}{text[1:]}"
+    return begun if begun.endswith(("?", ".")) else f"{begun}."
 
 
 def _unseen(said: Said, registry: Registry) -> list[str]:

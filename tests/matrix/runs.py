@@ -31,6 +31,17 @@ ISOLATION = ("SES-5", "DEL-3", "DEL-5", "CUR-3")
 _ENDING_SECONDS = 30
 
 
+@frozen
+class ReportError(Exception):
+    """What a run left cannot be used: the file, and why."""
+
+    path: Path
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}"
+
+
 class Purpose(Enum):
     """What a run is for."""
 
@@ -160,9 +171,14 @@ async def run(planned: Planned, seed: int, folder: Path, registry: Registry) -> 
 
 
 def last_run(planned: Planned, folder: Path, registry: Registry) -> Ran:
-    """What the last run said, by the report that it left in ``folder``. Raises FileNotFoundError if it left none."""
+    """What the last run said, by the report that it left in ``folder``. Raises ReportError if there is none."""
     report = folder / f"{planned.name}.json"
-    return read_report(planned, json.loads(report.read_text(encoding="utf-8")), registry)
+    try:
+        return read_report(planned, json.loads(report.read_text(encoding="utf-8")), registry)
+    except OSError as error:
+        raise ReportError(report, error.strerror or str(error)) from None
+    except (ValueError, KeyError) as error:
+        raise ReportError(report, f"no report of a probe: {error}") from None
 
 
 async def _ended(process: asyncio.subprocess.Process, seconds: float) -> str:
