@@ -73,7 +73,7 @@ def check(script: str) -> None:
 def run(script: str, *, path: str | None = None, url: str | None = None, cwd: Path | None = None) -> str:
     """What a script prints."""
     if url is not None:
-        script = script.replace("URL=http://127.0.0.1:8000/mcp\n", f"URL={url}\n")
+        script = script.replace("URL=${URL:-http://127.0.0.1:8000/mcp}\n", f"URL={url}\n")
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     environment |= {"PATH": f"{path}{os.pathsep}{os.environ['PATH']}"} if path else {}
     done = subprocess.run(

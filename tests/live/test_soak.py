@@ -242,3 +242,19 @@ def test_a_server_that_cannot_be_reached_has_no_verdict(capsys: pytest.CaptureFi
     assert main(["soak", "http://127.0.0.1:9/mcp", "--pid", str(os.getpid())]) == 3
     out, err = capsys.readouterr()
     assert (out, err.count("\n")) == ("", 1)
+
+
+def test_a_process_that_serves_something_else_is_refused() -> None:
+    async def mistaken() -> None:
+        server = Command(command("--policy", "short"))
+        await server.start()
+        other = await asyncio.create_subprocess_exec("sleep", "60")
+        try:
+            await soak(SoakOptions(url=server.endpoint.url, pid=other.pid, sessions=2, budget_ms=2_000, seed=1))
+        finally:
+            other.kill()
+            await other.wait()
+            await server.stop()
+
+    with pytest.raises(NoProcessError, match="listens on port"):
+        asyncio.run(asyncio.wait_for(mistaken(), BOUND))

@@ -2,8 +2,9 @@
 
 from uuid import UUID
 
-from tests.oracle.wire import Wire
+from tests.oracle.wire import Wire, log, result
 
+from reattach.oracle.message import normalised_key
 from reattach.oracle.verdict import Fault, Kind, Profile
 
 
@@ -271,3 +272,18 @@ def test_a_view_that_ends_before_the_answer_to_the_delete_or_resumption_that_end
     left = wire.session()
     left.emit("C", 2).bare(_uuid(21)).log(_uuid(22), "C", 1).end()
     assert ("IDL-5", Fault.RETRY_MISSING) in wire.faults(Profile.MCP)
+
+
+def test_another_calls_response_is_not_one_too_many_of_this_call() -> None:
+    """The everything server replays it on every stream of the session: a fault, and no repetition."""
+    wire = Wire()
+    session = wire.session()
+    call = session.call()
+    done = result(call.rpc_id or 0)
+    call.expect([normalised_key(log("A", 1)), normalised_key(done)], "metamorphic")
+    call.answer().bare("a0").log("a1", "A", 1).cut()
+    other = session.call("B").answer().bare("b0").result("b1").end()
+    view = session.get("a1").answer().result("b1", other.rpc_id).event("a2", done).end()
+    call.settle(view)
+    assert ("DEL-5", Fault.RESPONSE_ON_WRONG_STREAM) in wire.faults(Profile.MCP)
+    assert "DEL-1" not in {clause for clause, _ in wire.faults()}

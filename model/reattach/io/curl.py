@@ -235,7 +235,7 @@ class _Writer:
         for name, text in reversed(_HELPERS.items()):
             if any(re.search(rf"(?<![\w.]){re.escape(name)} ", each) for each in (code, *wanted.values())):
                 wanted[name] = text
-        lines = ["URL=http://127.0.0.1:8000/mcp", "(", f"PATIENCE={self._patience()} # seconds"]
+        lines = ["URL=${URL:-http://127.0.0.1:8000/mcp}", "(", f"PATIENCE={self._patience()} # seconds"]
         lines += ["export LC_ALL=C # bytes: nobody knows what a server sends", 'cd "$(mktemp -d)" || exit']
         for name, text in reversed(wanted.items()):
             sent = " ".join(shlex.quote(message) for message in self._handshake())

@@ -53,6 +53,14 @@ class Tree:
         except psutil.Error as error:
             raise NoProcessError(f"process {self.pid} cannot be looked at: {type(error).__name__}") from error
 
+    def serves(self, port: int) -> bool:
+        """Whether any of it listens on a TCP port; True too where the system does not say."""
+        try:
+            connections = [one for each in self._all() for one in each.net_connections(kind="tcp")]
+        except psutil.Error:
+            return True
+        return any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in connections)
+
     def resident(self) -> int:
         """Bytes of memory. Raises EndedError."""
         self._check()

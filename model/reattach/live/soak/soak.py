@@ -25,12 +25,13 @@ from reattach.live.probe import PREFLIGHT, OptionsError
 from reattach.live.soak import phases
 from reattach.live.soak.ground import Ground
 from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakResult
-from reattach.live.soak.process import EndedError, Tree
+from reattach.live.soak.process import EndedError, NoProcessError, Tree
 from reattach.live.target import Command
 from reattach.live.wire import Endpoint, WireError, parse_url
 from reattach.oracle.soak import Phase, Span
 from reattach.oracle.soak_verdict import soak_report
 
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _RUN: dict[Phase, Callable[[Ground], Awaitable[None]]] = {
     Phase.SESSIONS: phases.sessions,
     Phase.EVENTS: phases.events,
@@ -47,8 +48,11 @@ async def soak(options: SoakOptions, on_progress: OnSoakProgress | None = None) 
     what it has found so far, and ``stopped`` says why. A server that it started is ended in every case.
     """
     async with _server(options) as (endpoint, pid):
-        ground = Ground(options, endpoint, Tree(pid), on_progress)
+        tree = Tree(pid)
+        ground = Ground(options, endpoint, tree, on_progress)
         ground.settle_in(await preflight(ground.bench(PREFLIGHT), options.stimulus))
+        if endpoint.host in _LOOPBACK and not tree.serves(endpoint.port):
+            raise NoProcessError(f"neither process {pid} nor anything it started listens on port {endpoint.port}")
         stopped = await _measured(ground)
         if options.url is not None:
             # A server that goes on is left as it was found.

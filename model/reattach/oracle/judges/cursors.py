@@ -257,7 +257,9 @@ def the_newest_cursor_repeats_nothing(run: Run, moment: Delivered) -> Iterator[J
             "CUR-8",
             Fault.DUPLICATE_DELIVERY,
             f"the resumption from the newest event {position(cursor)} delivered {named(event)} again",
-            evidence(event.exchange, view.exchange, show=(event.seen, cursor.seen), last=moment.seen),
+            evidence(
+                view.stream.opener, event.exchange, view.exchange, show=(event.seen, cursor.seen), last=moment.seen
+            ),
         )
 
 

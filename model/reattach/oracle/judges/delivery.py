@@ -50,7 +50,9 @@ def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
         "DEL-1",
         Fault.DUPLICATE_DELIVERY,
         what,
-        evidence(event.exchange, view.exchange, show=(event.seen, *cursor_of(view)), last=moment.seen),
+        evidence(
+            view.stream.opener, event.exchange, view.exchange, show=(event.seen, *cursor_of(view)), last=moment.seen
+        ),
     )
 
 
