@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from attrs import evolve
+from tests.matrix.manifest import Server
 from tests.matrix.runs import Found, Ran
 from tests.matrix.table import FAILING, Matrix, Row, Said, Shown, shortest
 
@@ -27,7 +28,8 @@ def write_pages(matrix: Matrix, ran: Mapping[str, Ran], docs: Path, registry: Re
         pages[servers / f"{row.name}.md"] = server_page(row, found, registry)
         for finding, said in zip(shown, row.whole.findings, strict=True):
             if said.kind in FAILING:
-                pages[findings / finding_name(row, said)] = finding_page(matrix, row, said, finding, registry)
+                text = finding_page(matrix, row, said, finding, ran[row.name].planned.server, registry)
+                pages[findings / finding_name(row, said)] = text
     for folder in (servers, findings):
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("*.md"):
@@ -97,7 +99,7 @@ def _notes(said: Said) -> list[str]:
     return ["## Notes of the run\n", *(f"- {note}" for note in said.notes), ""] if said.notes else []
 
 
-def finding_page(matrix: Matrix, row: Row, shown: Shown, finding: Found, registry: Registry) -> str:
+def finding_page(matrix: Matrix, row: Row, shown: Shown, finding: Found, server: Server, registry: Registry) -> str:
     """A finding as a maintainer can use it: what breaks, the rule, the shortest exchange, commands to paste."""
     clause = registry[shown.clause]
     kind = shown.kind
@@ -129,7 +131,15 @@ def finding_page(matrix: Matrix, row: Row, shown: Shown, finding: Found, registr
 ## Versions
 
 `{row.package}` {row.version} ({row.language}), store: {row.store}; MCP {row.whole.name}.
-Its program: `tests/servers/{row.name}`. Written by `make matrix`, reattach {matrix.reattach}, on {matrix.day}.
+The event store is the one named there: what the SDK hands to it and does with it is the SDK's. The server is built and
+started by `tests/servers/{row.name}/server.toml`:
+
+```text
+{chr(10).join([*server.build, server.run])}
+```
+
+Written by `make matrix`, reattach {matrix.reattach}, on {matrix.day}.
+[All that this server showed](../servers/{row.name}.md), [all servers](../matrix.md).
 """
 
 

@@ -223,7 +223,7 @@ Run of {matrix.day}, reattach {matrix.reattach}, seed {matrix.seed}: {minutes} m
 | {UNSEEN} | not observed, which is never a pass: the reason is on the server's page |
 | new | the server's baseline (`baseline.toml` beside its source, which judges each finding) does not expect it |
 
-## What the text obliges
+## What the text obliges, or the server itself accepted
 """,
         _clauses(obliged, rows),
         "## The stricter contract of the standard\n\nMCP leaves these open: to differ is no violation of it.\n",

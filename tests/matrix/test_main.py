@@ -8,7 +8,7 @@ from tests.matrix import __main__ as command
 from tests.matrix.pages import finding_page, write_pages
 from tests.matrix.runs import Found
 from tests.matrix.table import FAILING, Matrix
-from tests.matrix.test_table import GAP, matrix, ran
+from tests.matrix.test_table import GAP, SERVER, matrix, ran
 
 from reattach.clauses import load_registry
 from reattach.io.trace import TraceError
@@ -50,7 +50,7 @@ def test_a_page_to_file_has_what_a_maintainer_needs() -> None:
     written, found = with_replay(REPLAY)
     (row,) = written.rows
     (said,) = row.whole.findings
-    page = finding_page(written, row, said, found, registry)
+    page = finding_page(written, row, said, found, SERVER, registry)
     assert said.kind in FAILING
     for part in ("# example 1.2.3: silent-gap", registry["DEL-2"].statement, GAP.expected or "", "A > GET", "curl -sS"):
         assert part in page
