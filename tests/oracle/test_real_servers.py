@@ -283,7 +283,8 @@ def test_another_calls_response_is_not_one_too_many_of_this_call() -> None:
     call.expect([normalised_key(log("A", 1)), normalised_key(done)], "metamorphic")
     call.answer().bare("a0").log("a1", "A", 1).cut()
     other = session.call("B").answer().bare("b0").result("b1").end()
-    view = session.get("a1").answer().result("b1", other.rpc_id).event("a2", done).end()
+    step = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "B", "progress": 1}}
+    view = session.get("a1").answer().event("b2", step).result("b1", other.rpc_id).event("a2", done).end()
     call.settle(view)
     assert ("DEL-5", Fault.RESPONSE_ON_WRONG_STREAM) in wire.faults(Profile.MCP)
     assert "DEL-1" not in {clause for clause, _ in wire.faults()}

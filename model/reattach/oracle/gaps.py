@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from attrs import frozen
 
-from reattach.oracle.message import is_progress
+from reattach.oracle.message import is_progress, label_of_key, labels_claimed
 from reattach.oracle.moments import Rested
 from reattach.oracle.record import Call, Event, Seen, Stream, View
 
@@ -165,8 +165,8 @@ def compare(call: Call) -> Comparison | None:
     if stream is None or call.expected is None:
         return None
     metamorphic = call.origin == "metamorphic"
-    # A response to another call is that call's: where it came is DEL-5's and DEL-3's business.
-    events = [event for event in stream.messages if not event.response or event.key[len("response:") :] in call.ids]
+    own = labels_claimed(call.exchange.request.payload)
+    events = [event for event in stream.messages if not _is_another_calls(event, call, own)]
     came = [event.normal if metamorphic else event.key for event in events]
     failed = any(event.failed for event in events)
     deficit = Counter(call.expected) - Counter(came)
@@ -187,6 +187,14 @@ def compare(call: Call) -> Comparison | None:
         # An error says that no more will come, which is a loss, and no silent one.
         tail, extra = (), tuple(event for event in extra if not event.failed)
     return Comparison(not tail and not inner and not failed, tail, tuple(inner), extra if metamorphic else ())
+
+
+def _is_another_calls(event: Event, call: Call, own: tuple[str, ...]) -> bool:
+    """Whether a message says itself that it is another call's: then where it came is DEL-3's and DEL-5's business."""
+    if event.response:
+        return event.key.removeprefix("response:") not in call.ids
+    label = label_of_key(event.key)
+    return label is not None and label.startswith("progress:") and label not in own
 
 
 def _last_first(events: list[Event], keys: list[str]) -> Iterator[tuple[Event, str]]:
