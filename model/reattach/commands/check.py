@@ -26,7 +26,7 @@ def check(
     traces: Annotated[
         list[Path], typer.Argument(metavar="TRACE", help="Recordings (reattach-trace/1), plain or packed with gzip.")
     ],
-    profile: Annotated[Profile, typer.Option(help="Which obligations to apply.")] = Profile.MCP,
+    profile: shared.ProfileOption = Profile.MCP,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -36,7 +36,7 @@ def check(
     ] = None,
     format_: shared.ReportFormat = Format.TEXT,
     output: shared.Output = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
+    fail_on: shared.FailOnOption = FailOn.MUST,
 ) -> int:
     """Judge recordings: which clauses the server in them holds, which it violates, and how.
 

@@ -13,8 +13,10 @@ from reattach.clauses import Registry
 from reattach.io.files import write_atomically
 from reattach.io.present import Format, render
 from reattach.io.report_text import to_text
-from reattach.io.run import Presented, exit_code_of, verdict_of
+from reattach.io.run import FailOn, Presented, exit_code_of, verdict_of
 from reattach.live.probe import DEFAULT_BUDGET_MS
+from reattach.machine.revision import Revision
+from reattach.oracle.verdict import Profile
 
 Command = Annotated[
     str | None,
@@ -40,6 +42,24 @@ BaselineFile = Annotated[
         show_default=False,
     ),
 ]
+ProfileOption = Annotated[Profile, typer.Option("--profile", help="Which obligations to apply.")]
+RevisionOption = Annotated[
+    Revision | None,
+    typer.Option("--revision", help="The MCP revision to ask for; the newest with resumption if not given."),
+]
+PolicyFile = Annotated[
+    str | None,
+    typer.Option("--policy", metavar="FILE", help="What the server declares of itself: TOML, or default or short."),
+]
+StimulusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--stimulus",
+        metavar="PRESET|FILE",
+        help="What makes the server send events; chosen by its tools if not given.",
+    ),
+]
+FailOnOption = Annotated[FailOn, typer.Option("--fail-on", help="Which findings make the run fail.")]
 Also = Annotated[str | None, typer.Option("--also", metavar="URL", help="Another URL of the same deployment.")]
 Restart = Annotated[bool, typer.Option("--restart", help="The server that --command starts may be restarted.")]
 Seed = Annotated[

@@ -19,7 +19,6 @@ from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
 from reattach.io.shell import command_line
 from reattach.live.probe import ProbeOptions
-from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED
 from reattach.oracle.verdict import Profile
 
@@ -30,19 +29,10 @@ def probe(
     ] = None,
     command: shared.Command = None,
     path: shared.EndpointPath = "/mcp",
-    profile: Annotated[Profile, typer.Option(help="Which obligations to apply.")] = Profile.MCP,
-    revision: Annotated[
-        Revision | None, typer.Option(help="The MCP revision to ask for; the newest with resumption if not given.")
-    ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What the server declares of itself: TOML, or default or short.")
-    ] = None,
-    stimulus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRESET|FILE", help="What makes the server send events; chosen by its tools if not given."
-        ),
-    ] = None,
+    profile: shared.ProfileOption = Profile.MCP,
+    revision: shared.RevisionOption = None,
+    policy: shared.PolicyFile = None,
+    stimulus: shared.StimulusOption = None,
     seed: shared.Seed = None,
     header: shared.Headers = None,
     second_principal: shared.SecondPrincipal = None,
@@ -64,7 +54,7 @@ def probe(
     ] = None,
     format_: shared.ReportFormat = Format.TEXT,
     output: shared.Output = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
+    fail_on: shared.FailOnOption = FailOn.MUST,
     baseline: shared.BaselineFile = None,
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything observed to a file.", show_default=False)

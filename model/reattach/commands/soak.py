@@ -24,11 +24,10 @@ from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
 from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakProgress, SoakResult
 from reattach.live.soak.soak import soak as soaked
-from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.soak import Phase
 from reattach.oracle.soak_verdict import CLAUSES
-from reattach.oracle.verdict import Profile, Report
+from reattach.oracle.verdict import Report
 
 _DEFAULTS = SoakOptions()
 _MB = 1_000_000
@@ -71,25 +70,16 @@ def soak(
             help="The idle budget after which sessions must have ended, unless --policy declares it.",
         ),
     ] = None,
-    policy: Annotated[
-        str | None, typer.Option(metavar="FILE", help="What the server declares of itself: TOML, or default or short.")
-    ] = None,
-    profile: Annotated[Profile, typer.Option(help="Which obligations to apply.")] = _DEFAULTS.profile,
-    revision: Annotated[
-        Revision | None, typer.Option(help="The MCP revision to ask for; the newest with resumption if not given.")
-    ] = None,
-    stimulus: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PRESET|FILE", help="What makes the server send events; chosen by its tools if not given."
-        ),
-    ] = None,
+    policy: shared.PolicyFile = None,
+    profile: shared.ProfileOption = _DEFAULTS.profile,
+    revision: shared.RevisionOption = None,
+    stimulus: shared.StimulusOption = None,
     seed: shared.Seed = None,
     header: shared.Headers = None,
     ca: shared.CaFile = None,
     format_: shared.ReportFormat = Format.TEXT,
     output: shared.Output = None,
-    fail_on: Annotated[FailOn, typer.Option(help="Which findings make the run fail.")] = FailOn.MUST,
+    fail_on: shared.FailOnOption = FailOn.MUST,
     baseline: shared.BaselineFile = None,
 ) -> int:
     """Measure a server's memory while clients do not come back, and whether its idle budgets are kept."""
