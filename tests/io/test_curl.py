@@ -29,6 +29,8 @@ from reattach.oracle.verdict import Fault, Finding, Kind, Level, Report
 
 BOUND = 60
 SSE = "text/event-stream"
+BLOCKED = 80
+"""Messages of the call that a stopped reader holds up."""
 HOSTILE = [
     "$(touch pwned)",
     "`touch pwned`",
@@ -394,9 +396,10 @@ def blocked() -> Wire:
     wire = Wire()
     session = wire.session()
     stopped = emitted(wire, session, count=64, size=262_144, label="A").bare("a0").pause()
-    waiting = emitted(wire, session, count=40, interval_ms=50, label="B").bare("b0")
+    # A slow machine takes seconds to fill the stopped connection's buffers: the other call has to outlast that.
+    waiting = emitted(wire, session, count=BLOCKED, interval_ms=100, label="B").bare("b0")
     wire.pass_time(500)
-    waiting.log("b12", "B", 12).quiet(4_000)
+    waiting.log("b12", "B", 12).quiet(8_000)
     stopped.cut()
     waiting.log("b13", "B", 13)
     return wire
@@ -420,7 +423,7 @@ MISTAKES: list[tuple[str, str, Callable[[], Wire], Shows]] = [
     ("bad-cursor-is-never-answered", "CUR-10", hanging, lambda a: a["B"][0] == "no answer"),
     ("delete-does-nothing", "SES-2", deleted, lambda a: a["B"][0] == "204" and a["C"][0] == "200"),
     ("second-reader", "ATT-2", taken_over, lambda a: bool({*numbers(a["B"][1])} & {*numbers(a["C"][1])})),
-    ("slow-reader-blocks-all-for-ever", "IDL-6", blocked, lambda a: numbers(a["C"][1])[-1] < 40),
+    ("slow-reader-blocks-all-for-ever", "IDL-6", blocked, lambda a: numbers(a["C"][1])[-1] < BLOCKED),
     ("message-on-both-streams", "DEL-4", twice, lambda a: 1 in numbers(a["B"][1]) and 1 in numbers(a["C"][1])),
 ]
 
