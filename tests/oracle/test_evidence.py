@@ -1,9 +1,12 @@
 """What the evidence of a finding always shows, so that it can be read on its own."""
 
+import pytest
 from tests.oracle.wire import Wire
 
+from reattach.machine.revision import Revision
 from reattach.oracle.observation import Frame
-from reattach.oracle.verdict import Fault, Finding
+from reattach.oracle.oracle import Oracle
+from reattach.oracle.verdict import Fault, Finding, Kind, Profile
 
 
 def found(wire: Wire, fault: Fault) -> Finding:
@@ -26,8 +29,35 @@ def test_the_message_that_came_directly_before_on_the_view() -> None:
 
 
 def test_where_a_foreign_cursor_was_given() -> None:
+    assert ids(found(foreign_cursor(), Fault.BAD_CURSOR_SILENT)) == ["a1b2c3d4"]
+
+
+def foreign_cursor() -> Wire:
     wire = Wire()
     one, other = wire.session(), wire.session()
     one.emit("A", 2).bare("c9f09f89").log("a1b2c3d4", "A", 1).cut()
     other.get("a1b2c3d4").answer().quiet()
-    assert ids(found(wire, Fault.BAD_CURSOR_SILENT)) == ["a1b2c3d4"]
+    return wire
+
+
+@pytest.mark.parametrize("step", [1, 10])
+def test_where_each_of_it_stands(step: int) -> None:
+    seen = foreign_cursor().observations
+    oracle = Oracle(revision=Revision.R2025_11_25)
+    told = [
+        finding
+        for number, each in enumerate(seen, start=1)
+        for finding in oracle.observe(each, place=0 if step == 1 else number * step)
+    ]
+    assert told
+    for finding in (*told, *oracle.report().findings):
+        assert [seen[place // step - 1] for place in finding.places] == list(finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind"), [(Profile.MCP, Kind.UNDEFINED_AREA), (Profile.REATTACH, Kind.VIOLATES_MUST)]
+)
+def test_what_is_found_as_it_goes_has_its_kind_under_the_profile(profile: Profile, kind: Kind) -> None:
+    oracle = Oracle(revision=Revision.R2025_11_25)
+    told = [finding for each in foreign_cursor().observations for finding in oracle.observe(each, profile=profile)]
+    assert {finding.kind for finding in told if finding.clause == "CUR-3"} == {kind}

@@ -169,11 +169,7 @@ def open_trace(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, En
         number, first = next(lines, (0, None))
         if first is None:
             raise TraceError(path, 0, "empty: a recording begins with its header")
-        schema = first.pop("schema", None)
-        if schema != SCHEMA:
-            raise TraceError(path, number, f'the first line must have "schema": "{SCHEMA}"')
-        header = _structure(path, number, first, TraceHeader)
-        yield header, ((number, _entry(path, number, line)) for number, line in lines)
+        yield header_of(path, number, first), ((number, entry_of(path, number, line)) for number, line in lines)
 
 
 def observation_to_json(observation: Observation) -> dict[str, Json]:
@@ -181,7 +177,15 @@ def observation_to_json(observation: Observation) -> dict[str, Json]:
     return {"type": _TAGS[type(observation)], **_CONVERTER.unstructure(observation)}
 
 
-def _entry(path: Path, number: int, line: dict[str, Any]) -> Entry:
+def header_of(path: Path, number: int, line: dict[str, Any]) -> TraceHeader:
+    """The header that a line is; takes the line apart. Raises TraceError."""
+    if line.pop("schema", None) != SCHEMA:
+        raise TraceError(path, number, f'the first line must have "schema": "{SCHEMA}"')
+    return _structure(path, number, line, TraceHeader)
+
+
+def entry_of(path: Path, number: int, line: dict[str, Any]) -> Entry:
+    """The observation that a line is; takes the line apart. Raises TraceError."""
     experiment = line.pop("experiment", "")
     if not isinstance(experiment, str):
         raise TraceError(path, number, "experiment: a string is needed")
@@ -232,14 +236,15 @@ def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]
                     what = "blank" if blank else "a line of"
                     raise TraceError(path, number, f"{what} more than {LONGEST_LINE} bytes")
                 if not blank:
-                    yield number, _json_object(path, number, line)
+                    yield number, json_object(path, number, line)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(path, number + 1, f"not whole gzip: {error}") from None
     except OSError as error:
         raise TraceError(path, 0, f"cannot be read: {error.strerror or error}") from error
 
 
-def _json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """The JSON object on a line, read strictly. Raises TraceError."""
     try:
         text = line.decode("utf-8")
         value = _DECODER.decode(text)

@@ -42,8 +42,8 @@ class Ledger:
     observed: Counter[str] = field(factory=Counter)
     entries: dict[_Key, _Entry] = field(factory=dict)
 
-    def enter(self, judgement: Judgement) -> Finding | None:
-        """Enter a judgement; return it as a finding, of the kind it has under ``mcp``, if it is one."""
+    def enter(self, judgement: Judgement, profile: Profile) -> Finding | None:
+        """Enter a judgement; return it as a finding, of the kind it has under a profile, if it is one."""
         self.observed[judgement.clause] += 1
         if isinstance(judgement, Held):
             return None
@@ -55,7 +55,7 @@ class Ledger:
             entry.times += 1
             if len(judgement.evidence) < len(entry.evidence):
                 entry.summary, entry.evidence = judgement.summary, judgement.evidence
-        return self._finding(key, _Entry(judgement.summary, judgement.evidence), Profile.MCP)
+        return self._finding(key, _Entry(judgement.summary, judgement.evidence), profile)
 
     def findings(self, profile: Profile) -> tuple[Finding, ...]:
         """All findings, in the order of the registry, as they are under a profile."""
@@ -100,6 +100,7 @@ class Ledger:
             fault=key.fault,
             summary=entry.summary,
             evidence=tuple(seen.observation for seen in entry.evidence),
+            places=tuple(seen.index for seen in entry.evidence),
             experiment=entry.evidence[-1].experiment if entry.evidence else "",
             times=entry.times,
         )

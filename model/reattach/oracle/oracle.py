@@ -127,20 +127,23 @@ class Oracle:
         self._run = Run(revision=revision, declaration=declaration, complete=complete, horizon=max(16, horizon))
         self._ledger = Ledger(registry if registry is not None else load_registry())
 
-    def observe(self, observation: Observation, experiment: str = "") -> tuple[Finding, ...]:
-        """Take one observation; return the findings that it decides, of the kinds they have under ``mcp``.
+    def observe(
+        self, observation: Observation, experiment: str = "", *, place: int = 0, profile: Profile = Profile.MCP
+    ) -> tuple[Finding, ...]:
+        """Take one observation; return the findings that it decides, of the kinds they have under a profile.
 
-        Observations of connections that were never asked for, or are over, are counted and otherwise ignored. Raises
-        ObservationError for what cannot be an observation, or a second request on one connection.
+        ``place`` is that of the observation in what it comes from, a number that grows with each, such as its line; 0
+        counts it. Observations of connections that were never asked for, or are over, are counted and otherwise
+        ignored. Raises ObservationError for what cannot be an observation, or a second request on one connection.
         """
         run = self._run
-        run.index += 1
+        run.index = place or run.index + 1
         findings = []
         for moment in take(run, Seen(run.index, observation, experiment)):
             for clauses, judge in JUDGES.get(type(moment), ()):
                 for judgement in judge(run, moment):
                     assert judgement.clause in clauses, f"{judgement.clause} is not declared by {judge}"
-                    finding = self._ledger.enter(judgement)
+                    finding = self._ledger.enter(judgement, profile)
                     if finding is not None:
                         findings.append(finding)
         return tuple(findings)

@@ -94,6 +94,8 @@ class Finding:
     """One sentence, in HTTP terms, about what the server (or client) did."""
     evidence: tuple[Observation, ...] = ()
     """The observations that show it, and no others, in order; the last one is the first wrong thing."""
+    places: tuple[int, ...] = ()
+    """Where each of them stands in what it comes from: its line, or which observation of the run it was, from 1."""
     experiment: str = ""
     """The probe's experiment during which it was seen; empty for recordings."""
     times: int = 1
