@@ -252,18 +252,18 @@ def test_what_belongs_to_no_exchange_is_counted(tmp_path: Path, check: Check) ->
 
 def test_an_interruption_shows_what_was_judged(tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = foreign_cursor().observations
-    monkeypatch.setattr("reattach.oracle.oracle.take", interrupted_at(len(seen)))
+    monkeypatch.setattr("reattach.oracle.oracle.take", interrupted_at(line=len(seen) + 1))
     file = write(tmp_path / "whole.jsonl", seen)
     code, report, _ = document(check, file, file)
     assert (code, report["verdict"]) == (3, "no-verdict")
     assert f"Interrupted: {len(seen) - 1} observations were judged, and nothing after that." in report["notes"]
 
 
-def interrupted_at(number: int) -> Callable[..., object]:
+def interrupted_at(line: int) -> Callable[..., object]:
     from reattach.oracle.reconstruct import take
 
     def take_or_be_interrupted(run: Any, seen: Any) -> object:
-        if run.index == number:
+        if run.index == line:
             raise KeyboardInterrupt
         return take(run, seen)
 

@@ -4,16 +4,17 @@ A file has an oracle of its own and is never held whole. One that cannot be read
 its problem is kept beside what was found: nothing is half-read silently.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import define, evolve, frozen
 
 from reattach.clauses import Registry
 from reattach.io.policy_file import PolicyError, check_declaration
-from reattach.io.trace import TraceError, TraceHeader, open_trace
+from reattach.io.run import FailOn, Run
+from reattach.io.trace import Entry, TraceError, TraceHeader, open_trace
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
-from reattach.oracle.declaration import Declaration
+from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome, Profile, Report
 
@@ -47,53 +48,49 @@ class Judged:
         return "" if observed else f"{self.path}: nothing in it exercises a clause"
 
 
-def judge_recording(
-    path: Path, *, profile: Profile, declaration: Declaration | None = None, registry: Registry
-) -> Judged:
-    """Judge one recording. What is bad about it, and an interruption, are told in the result and not raised.
+@define
+class Judging:
+    """A recording while it is judged, a line at a time."""
 
-    ``declaration`` goes before the one in the header.
-    """
-    header: TraceHeader | None = None
-    oracle: Oracle | None = None
-    problem: TraceError | None = None
-    interrupted = False
-    read = at = 0
-    try:
-        with open_trace(path) as (said, entries):
-            oracle = _oracle(path, said, declaration, registry)
-            header = said
-            for number, entry in entries:
-                if entry.observation.at < at:
-                    raise TraceError(path, number, f"at: {entry.observation.at} is before {at}, on a line before")
-                at = entry.observation.at
-                try:
-                    oracle.observe(entry.observation, experiment=entry.experiment)
-                except ObservationError as error:
-                    raise TraceError(path, number, str(error)) from None
-                read += 1
-    except TraceError as error:
-        problem = error
-    except KeyboardInterrupt:
-        interrupted = True
-    report = oracle.report(profile) if oracle is not None else Report(clauses=())
-    notes = [*report.notes, *([_INCOMPLETE] if header is not None and not header.complete else [])]
-    if problem is not None:
-        notes.append(f"bad at {problem}; {_observations(read)} before that judged, and nothing after it.")
-    elif interrupted:
-        notes.append(f"Interrupted: {_observations(read)} judged, and nothing after that.")
-    else:
-        notes.append(f"{_observations(read)} judged.")
-    return Judged(
-        path=path,
-        header=header,
-        report=evolve(report, notes=tuple(notes)),
-        problem=problem,
-        interrupted=interrupted,
-    )
+    path: Path
+    header: TraceHeader
+    profile: Profile
+    oracle: Oracle
+    read: int = 0
+    """How many observations were judged."""
+    _at: int = 0
+
+    def take(self, number: int, entry: Entry) -> tuple[Finding, ...]:
+        """Judge a line; return the findings that it decides. Raises TraceError: nothing more can be judged then."""
+        at = entry.observation.at
+        if at < self._at:
+            raise TraceError(self.path, number, f"at: {at} is before {self._at}, on a line before")
+        self._at = at
+        try:
+            found = self.oracle.observe(entry.observation, entry.experiment, place=number, profile=self.profile)
+        except ObservationError as error:
+            raise TraceError(self.path, number, str(error)) from None
+        self.read += 1
+        return found
+
+    def judged(self, problem: TraceError | None = None, *, interrupted: bool = False) -> Judged:
+        """What it says so far. ``problem`` is why it could not be read to its end."""
+        report = self.oracle.report(self.profile)
+        incomplete = () if self.header.complete else (_INCOMPLETE,)
+        notes = (*report.notes, *incomplete, _how_far(self.read, problem, interrupted=interrupted))
+        return Judged(
+            path=self.path,
+            header=self.header,
+            report=evolve(report, notes=notes),
+            problem=problem,
+            interrupted=interrupted,
+        )
 
 
-def _oracle(path: Path, header: TraceHeader, declaration: Declaration | None, registry: Registry) -> Oracle:
+def begin(
+    path: Path, header: TraceHeader, *, profile: Profile, declaration: Declaration | None = None, registry: Registry
+) -> Judging:
+    """Begin to judge what has this header. ``declaration`` goes before the header's own. Raises TraceError."""
     revisions = {revision.value: revision for revision in Revision}
     if header.revision and header.revision not in revisions:
         raise TraceError(path, 1, f"revision: one of {', '.join(revisions)} is needed")
@@ -103,16 +100,50 @@ def _oracle(path: Path, header: TraceHeader, declaration: Declaration | None, re
             check_declaration("declaration", declaration)
         except PolicyError as error:
             raise TraceError(path, 1, str(error)) from None
-    return Oracle(
+    oracle = Oracle(
         revision=revisions.get(header.revision, NEWEST_WITH_RESUMPTION),
         declaration=declaration,
         complete=header.complete,
         registry=registry,
     )
+    return Judging(path, header, profile, oracle)
 
 
-def _observations(count: int) -> str:
-    return f"{count} observation was" if count == 1 else f"{count} observations were"
+def judge_recording(
+    path: Path, *, profile: Profile, declaration: Declaration | None = None, registry: Registry
+) -> Judged:
+    """Judge one recording. What is bad about it, and an interruption, are told in the result and not raised.
+
+    ``declaration`` goes before the one in the header.
+    """
+    judging: Judging | None = None
+    problem: TraceError | None = None
+    interrupted = False
+    try:
+        with open_trace(path) as (header, entries):
+            judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
+            for number, entry in entries:
+                judging.take(number, entry)
+    except TraceError as error:
+        problem = error
+    except KeyboardInterrupt:
+        interrupted = True
+    if judging is not None:
+        return judging.judged(problem, interrupted=interrupted)
+    return unreadable(path, problem, interrupted=interrupted)
+
+
+def unreadable(path: Path, problem: TraceError | None, *, interrupted: bool = False) -> Judged:
+    """What is said of a recording of which not even the header could be read."""
+    report = Report(clauses=(), notes=(_how_far(0, problem, interrupted=interrupted),))
+    return Judged(path=path, header=None, report=report, problem=problem, interrupted=interrupted)
+
+
+def _how_far(read: int, problem: TraceError | None, *, interrupted: bool) -> str:
+    judged = "1 observation was" if read == 1 else f"{read} observations were"
+    if problem is not None:
+        return f"bad at {problem}; {judged} before that judged, and nothing after it."
+    return f"Interrupted: {judged} judged, and nothing after that." if interrupted else f"{judged} judged."
 
 
 def merge(judged: Sequence[Judged], registry: Registry) -> Report:
@@ -162,3 +193,30 @@ def _merged_notes(judged: Sequence[Judged]) -> tuple[str, ...]:
         notes += [f"{each.path}: {note}" for note in each.report.notes if note not in common]
         notes += [f"{each.path}: {', '.join(faults)}"] if faults else []
     return tuple(notes)
+
+
+def run_of_judged(
+    judged: Sequence[Judged], profile: Profile, fail_on: FailOn, declaration: Declaration | None, repeat: str = ""
+) -> Run:
+    """The run that a report about them is of: what the headers say, where they agree."""
+    reasons = [each.stopped for each in judged if each.stopped]
+    more = f" (and {len(reasons) - 1} more: see the notes)" if len(reasons) > 1 else ""
+    headers = [each.header for each in judged if each.header is not None]
+
+    def agreed(of: Callable[[TraceHeader], str]) -> str:
+        said = {of(header) for header in headers}
+        return said.pop() if len(said) == 1 else ""
+
+    declared = {header.declaration for header in headers} if declaration is None else {declaration}
+    return Run(
+        target=str(judged[0].path) if len(judged) == 1 else f"{len(judged)} recordings",
+        server=agreed(lambda header: header.server),
+        revision=agreed(lambda header: header.revision),
+        profile=profile.value,
+        stimulus=agreed(lambda header: header.stimulus),
+        declaration=declared.pop() if len(declared) == 1 else NOTHING_DECLARED,
+        command=repeat,
+        stopped=f"{reasons[0]}{more}" if reasons else "",
+        fail_on=fail_on,
+        bad_input=any(each.problem is not None for each in judged),
+    )
