@@ -6,11 +6,13 @@ session ids; redaction belongs to whatever writes.
 """
 
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from reattach.oracle.observation import Observation, Restarted
+from reattach.live.sse import CommentLine, Event
+from reattach.oracle.observation import Comment, Frame, Json, Observation, Restarted
 from reattach.oracle.verdict import Finding
 
 
@@ -29,6 +31,26 @@ Sink = Callable[[Observation, str], None]
 def monotonic_ms() -> int:
     """Monotonic time in whole milliseconds."""
     return time.monotonic_ns() // 1_000_000
+
+
+def observation_of(item: Event | CommentLine, at: int, connection: int) -> Frame | Comment:
+    """What was decoded of an event stream, consumed at this time, as an observation."""
+    if isinstance(item, CommentLine):
+        return Comment(at=at, connection=connection, text=item.text)
+    payload: Json = None
+    if item.data:
+        with contextlib.suppress(ValueError, RecursionError):
+            payload = json.loads(item.data)
+    return Frame(
+        at=at,
+        connection=connection,
+        id=item.id,
+        event=item.event,
+        retry=item.retry,
+        payload=payload,
+        has_data=bool(item.data),
+        size=len(item.data.encode("utf-8", errors="replace")) if item.data else 0,
+    )
 
 
 class Recorder:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from attrs import define, field, frozen
 
-from reattach.live.recorder import Recorder
+from reattach.live.recorder import Recorder, observation_of
 from reattach.live.sse import BlockTooLargeError, CommentLine, Decoder, Event
 from reattach.live.wire import Cut, Exchange, Head, WireError
 from reattach.oracle.message import is_response
@@ -293,28 +293,14 @@ class View:
                     self.pause()
 
     def _take(self, item: Event | CommentLine) -> Frame | None:
-        now = self._recorder.now()
-        if isinstance(item, CommentLine):
-            comment = Comment(at=now, connection=self.connection, text=item.text)
-            self.comments.append(comment)
-            self._recorder.record(comment, self.experiment)
+        seen = observation_of(item, self._recorder.now(), self.connection)
+        if isinstance(seen, Comment):
+            self.comments.append(seen)
+        else:
+            self._last_frame_at = seen.at
+            self.frames.append(seen)
+        self._recorder.record(seen, self.experiment)
+        if isinstance(seen, Comment):
             return None
-        payload: Json = None
-        if item.data:
-            with contextlib.suppress(ValueError, RecursionError):
-                payload = json.loads(item.data)
-        frame = Frame(
-            at=now,
-            connection=self.connection,
-            id=item.id,
-            event=item.event,
-            retry=item.retry,
-            payload=payload,
-            has_data=bool(item.data),
-            size=len(item.data.encode("utf-8", errors="replace")) if item.data else 0,
-        )
-        self._last_frame_at = now
-        self.frames.append(frame)
-        self._recorder.record(frame, self.experiment)
         self._changed.set()
-        return frame
+        return seen

@@ -12,7 +12,7 @@ import contextlib
 import socket
 import ssl
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from urllib.parse import urlsplit
 
@@ -139,7 +139,7 @@ class Head:
 class Exchange:
     """One request and its response on a socket of their own."""
 
-    def __init__(self, channel: "_Channel") -> None:
+    def __init__(self, channel: "Channel") -> None:
         self._channel = channel
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_SIZE)
         self.ended = False
@@ -232,7 +232,7 @@ async def exchange(
     Header values are sent as UTF-8. Raises ``ConnectFailedError``, ``TlsFailedError``, ``NotHttpError`` or
     ``ConnectionLostError``. Waits without bound: the caller sets the bound.
     """
-    channel = await _connect(endpoint, tls, receive_buffer)
+    channel = await connect(endpoint, tls, receive_buffer)
     try:
         made = Exchange(channel)
         await made._send(method, endpoint, list(headers), body)
@@ -242,7 +242,8 @@ async def exchange(
         raise
 
 
-async def _connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffer: int | None) -> "_Channel":
+async def connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffer: int | None) -> "Channel":
+    """Open a connection, with TLS if the endpoint has it. Raises and waits as ``exchange`` does."""
     loop = asyncio.get_running_loop()
     try:
         addresses = await loop.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
@@ -264,7 +265,7 @@ async def _connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffe
         except BaseException:
             sock.close()
             raise
-        channel = _Channel(sock)
+        channel = Channel(sock)
         if endpoint.scheme == "https":
             try:
                 await channel.start_tls(tls or tls_context(None), endpoint.host)
@@ -276,8 +277,8 @@ async def _connect(endpoint: Endpoint, tls: ssl.SSLContext | None, receive_buffe
     raise ConnectFailedError(f"cannot connect to {endpoint.authority}: {_reason(failure)}") from failure
 
 
-class _Channel:
-    """A socket, with TLS or without, from which bytes come only when asked for."""
+class Channel:
+    """A socket that does not block, with TLS or without, from which bytes come only when asked for."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -287,6 +288,7 @@ class _Channel:
         self._outgoing = ssl.MemoryBIO()
 
     async def start_tls(self, context: ssl.SSLContext, host: str) -> None:
+        """Shake hands as the client. Raises ``TlsFailedError``."""
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
         try:
             while True:
@@ -303,12 +305,25 @@ class _Channel:
         except ConnectionLostError as error:
             raise TlsFailedError(f"the TLS handshake failed: {error}") from error
 
-    async def send(self, data: bytes) -> None:
+    async def send(self, data: bytes, taken: Callable[[int], None] | None = None) -> None:
+        """Send bytes; wait while the kernel takes no more. Raises ``ConnectionLostError``.
+
+        Without TLS ``taken`` is called at once whenever the kernel has taken some, with how many of them altogether:
+        before anything else runs that the peer may do upon them.
+        """
         if self._tls is None:
-            await self._send_raw(data)
+            await self._send_raw(data, taken)
             return
         self._tls.write(data)
         await self._flush()
+
+    def finish(self) -> bool:
+        """Say that nothing more will be sent, and go on receiving; False if only a close can say it (TLS)."""
+        if self._tls is not None:
+            return False
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_WR)
+        return True
 
     async def receive(self, limit: int) -> bytes:
         """The next bytes; empty when the peer has closed."""
@@ -326,6 +341,7 @@ class _Channel:
                 raise ConnectionLostError(f"TLS failed: {_reason(error)}") from error
 
     def close(self, cut: Cut) -> None:
+        """End the connection now. Does nothing if it has ended."""
         if self._closed:
             return
         self._closed = True
@@ -345,11 +361,28 @@ class _Channel:
         self._incoming.write(data)
         return bool(data)
 
-    async def _send_raw(self, data: bytes) -> None:
+    async def _send_raw(self, data: bytes, taken: Callable[[int], None] | None = None) -> None:
+        rest, sent = memoryview(data), 0
         try:
-            await asyncio.get_running_loop().sock_sendall(self._socket, data)
+            while sent < len(data):
+                try:
+                    sent += self._socket.send(rest[sent:])
+                except BlockingIOError:
+                    await self._writable()
+                    continue
+                if taken is not None:
+                    taken(sent)
         except OSError as error:
             raise ConnectionLostError(f"the connection broke while sending: {_reason(error)}") from error
+
+    async def _writable(self) -> None:
+        loop, number = asyncio.get_running_loop(), self._socket.fileno()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_writer(number, _resolve, ready)
+        try:
+            await ready
+        finally:
+            loop.remove_writer(number)
 
     async def _receive_raw(self, limit: int) -> bytes:
         # sock_recv does not yield while there are bytes to take; a fast sender must not keep everyone else waiting.
@@ -358,6 +391,11 @@ class _Channel:
             return await asyncio.get_running_loop().sock_recv(self._socket, limit)
         except OSError as error:
             raise ConnectionLostError(f"the connection broke: {_reason(error)}") from error
+
+
+def _resolve(ready: "asyncio.Future[None]") -> None:
+    if not ready.done():
+        ready.set_result(None)
 
 
 def _reason(error: OSError) -> str:
