@@ -8,7 +8,7 @@ memory, reused ids) are its witnesses: each must be possible. ``machine.modes`` 
 
 from collections.abc import Iterator
 
-from reattach.machine.client import Client, ClientStream, Phase, Received, receive
+from reattach.machine.client import Client, ClientStream, Phase, receive
 from reattach.machine.cursor import Cursor, Presence
 from reattach.machine.modes import Deployment, Mode, mode_of
 from reattach.machine.network import Delivered
@@ -67,15 +67,11 @@ def _event(seq: int) -> Delivered:
     return Delivered(Cursor(Presence.PRESENT, TAG, SUBJECT, seq), shapes.truth("final"))
 
 
-def _is_applied(received: Received) -> bool:
-    return received.applied.presence is Presence.PRESENT
-
-
 def _read() -> Outcome:
     client, stream = _client()
     seq = shapes.number("given.seq")
     received = receive(client, _CONNECTION, _event(seq))
-    applied, position = _is_applied(received), stream.cursor.seq
+    applied, position = received.applied, stream.cursor.seq
     claims = (
         Claim(
             REPLAY.name,
@@ -109,10 +105,10 @@ def _read_twice() -> Outcome:
     once = receive(client, _CONNECTION, _event(seq))
     twice = receive(once.client, _CONNECTION, _event(seq))
     claims = (
-        Claim(REPLAY.name, "an id is applied the first time", lambda: _is_applied(once)),
-        Claim(REPLAY.name, "an id is applied once", lambda: not _is_applied(twice)),
+        Claim(REPLAY.name, "an id is applied the first time", lambda: once.applied),
+        Claim(REPLAY.name, "an id is applied once", lambda: not twice.applied),
     )
-    hidden = Claim(REPLAY.name, SIGHTS[4], lambda: len(once.client.streams) == 1 and not _is_applied(twice))
+    hidden = Claim(REPLAY.name, SIGHTS[4], lambda: len(once.client.streams) == 1 and not twice.applied)
     return Outcome(stated(iter(claims)), (once, twice), sights=stated(iter((hidden,))))
 
 

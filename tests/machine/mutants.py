@@ -628,7 +628,7 @@ def one_cursor_for_all_streams(
     return original(clients._with(client, borrowed), borrowed, connection)
 
 
-def kept_without_cursor(original: Callable[..., Client], client: Client, stream: ClientStream) -> Client:
+def kept_without_cursor(original: Callable[..., Client], client: Client, stream: ClientStream, now: int) -> Client:
     return clients._with(client, evolve(stream, connection=0))
 
 

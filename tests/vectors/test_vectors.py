@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "spec/vectors"
 SCHEMA = json.loads((ROOT / "spec/schema/vector-1.schema.json").read_text(encoding="utf-8"))
 MACHINE = "model/reattach/machine"
-REACHED = ("cursor", "decision", "window", "transition")
+REACHED = ("cursor", "decision", "window", "transition", "client")
 """Modules of the machine of which the vectors execute every line and every branch."""
 
 TOTAL_BYTES, FILE_BYTES = 1_000_000, 100_000

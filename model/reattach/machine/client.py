@@ -3,6 +3,9 @@
 Per stream a client keeps a cursor and the one connection it reads. Applying an event and advancing the cursor are one
 atomic step (CLI-1); a client that persists the two separately is at-least-once, whatever the server does. Everything
 it cannot be sure of it tells its application: nothing is ever sent again in silence (CLI-9, CLI-12).
+
+It is driven by what it sees (``receive``) and by ``follow``, which is asked about a stream whenever it may be time to
+come back to it, and waits, resumes or gives up.
 """
 
 from enum import Enum
@@ -10,7 +13,7 @@ from enum import Enum
 from attrs import evolve, frozen
 
 from reattach.machine.cursor import ABSENT, Cursor, Presence
-from reattach.machine.decision import Reason
+from reattach.machine.decision import Reason, status_of
 from reattach.machine.network import (
     Aborted,
     Delivered,
@@ -22,8 +25,10 @@ from reattach.machine.network import (
     Refused,
     Request,
     ResumptionRequired,
+    Retry,
     Verb,
 )
+from reattach.machine.policy import Policy
 from reattach.machine.session import StreamKind
 
 
@@ -65,6 +70,10 @@ class ClientStream:
     cursor: Cursor = ABSENT
     attempts: int = 0
     """Resumptions sent since the last event that was applied (CLI-11)."""
+    retry_ms: int = 0
+    """How long it waits before it reconnects: the latest ``retry`` that came on it (CLI-4)."""
+    ready: int = 0
+    """The earliest time at which it is resumed, once its connection is gone."""
 
 
 @frozen
@@ -81,14 +90,16 @@ class Client:
     streams: tuple[ClientStream, ...] = ()
     handles: int = 0
     told: tuple[Told, ...] = ()
+    longest_wait_ms: int = 300_000
+    """The longest ``retry`` that it obeys; for a longer one it tells its application instead of waiting (CLI-4)."""
 
 
 @frozen
 class Received:
-    """The client after one item, and the event that it applied; ABSENT if it applied none."""
+    """The client after one item, and whether that was an event and it applied it."""
 
     client: Client
-    applied: Cursor = ABSENT
+    applied: bool = False
 
 
 def find_by_connection(client: Client, connection: int) -> tuple[ClientStream, ...]:
@@ -127,7 +138,20 @@ def resume(client: Client, stream: ClientStream, connection: int) -> tuple[Clien
 
 def may_resume(client: Client, stream: ClientStream) -> bool:
     """Whether another attempt is within bounds; if not, the application is told instead (CLI-11)."""
-    return stream.cursor.presence is Presence.PRESENT and stream.attempts < client.attempts_limit
+    return (
+        stream.cursor.presence is Presence.PRESENT
+        and stream.attempts < client.attempts_limit
+        and stream.retry_ms <= client.longest_wait_ms
+    )
+
+
+def follow(client: Client, stream: ClientStream, connection: int, now: int) -> tuple[Client, Request | None]:
+    """Come back to a stream that has no connection, if it is time to; give it up if that is out of bounds."""
+    if stream.connection != 0:
+        return client, None
+    if not may_resume(client, stream):
+        return give_up(client, stream), None
+    return resume(client, stream, connection) if now >= stream.ready else (client, None)
 
 
 def give_up(client: Client, stream: ClientStream) -> Client:
@@ -141,12 +165,19 @@ def leave(client: Client) -> tuple[Client, Request]:
     return _lose_session(client), Request(Verb.DELETE, client.session)
 
 
-def receive(client: Client, connection: int, item: Item) -> Received:
+def refused(status: int) -> Refused:
+    """A refusal as a client reads it: 404 is the end of its session (CLI-3), any other leaves it alive (CUR-9)."""
+    if status == status_of(Policy(), Reason.SESSION_UNKNOWN):
+        return Refused(Reason.SESSION_UNKNOWN)
+    return Refused(Reason.CURSOR_OUT_OF_WINDOW)
+
+
+def receive(client: Client, connection: int, item: Item, now: int = 0) -> Received:
     """Take one item from a connection. What comes on a connection that it no longer reads is ignored (CLI-6)."""
     if not reads(client, connection):
         return Received(client)
     for stream in find_by_connection(client, connection):
-        return _receive_on(client, stream, item)
+        return _receive_on(client, stream, item, now)
     return Received(_receive_session(client, item))
 
 
@@ -158,12 +189,14 @@ def _receive_session(client: Client, item: Item) -> Client:
             return evolve(client, phase=Phase.MUST_INITIALIZE, initializing=0)
 
 
-def _receive_on(client: Client, stream: ClientStream, item: Item) -> Received:
+def _receive_on(client: Client, stream: ClientStream, item: Item, now: int) -> Received:
     match item:
         case Delivered(cursor, final):
             return _apply(client, stream, cursor, final)
         case Primed(cursor):
-            return Received(_with(client, evolve(stream, cursor=cursor)))
+            return Received(_with(client, evolve(stream, cursor=_moved(stream, cursor))))
+        case Retry(ms):
+            return Received(_with(client, evolve(stream, retry_ms=ms)))
         case Positioned(cursor) if cursor != stream.cursor:
             return Received(give_up(client, stream))  # a protocol error (CLI-8)
         case Refused(Reason.SESSION_UNKNOWN):
@@ -171,26 +204,34 @@ def _receive_on(client: Client, stream: ClientStream, item: Item) -> Received:
         case Refused():
             return Received(give_up(client, stream))  # the cursor is dropped, the session kept (CLI-9)
         case Ended() | Aborted() | ResumptionRequired():
-            return Received(_detached(client, stream))
+            return Received(_detached(client, stream, now))
         case _:
             return Received(client)
 
 
 def _apply(client: Client, stream: ClientStream, cursor: Cursor, final: bool) -> Received:
-    known = stream.cursor.presence is Presence.PRESENT and (
-        stream.cursor.seq - client.memory < cursor.seq <= stream.cursor.seq
-    )
-    if known:
-        return Received(client)  # dedup, within its memory (MOD-3)
-    advanced = _with(client, evolve(stream, cursor=cursor, attempts=0))  # CLI-1: one atomic step
-    return Received(_over(advanced, stream) if final else advanced, cursor)  # a finished call is never resumed (CLI-10)
+    if _is_known(client, stream, cursor):
+        return Received(client)
+    advanced = _with(client, evolve(stream, cursor=_moved(stream, cursor), attempts=0))  # CLI-1: one atomic step
+    return Received(_over(advanced, stream) if final else advanced, True)  # a finished call is never resumed (CLI-10)
 
 
-def _detached(client: Client, stream: ClientStream) -> Client:
+def _is_known(client: Client, stream: ClientStream, cursor: Cursor) -> bool:
+    """Whether the event was applied before, as far as its memory says (MOD-3)."""
+    told_apart = stream.cursor.presence is Presence.PRESENT and cursor.presence is Presence.PRESENT
+    return told_apart and stream.cursor.seq - client.memory < cursor.seq <= stream.cursor.seq
+
+
+def _moved(stream: ClientStream, cursor: Cursor) -> Cursor:
+    """The cursor after an event with this id; one without an id moves nothing."""
+    return cursor if cursor.presence is Presence.PRESENT else stream.cursor
+
+
+def _detached(client: Client, stream: ClientStream, now: int) -> Client:
     """The connection is gone; the call is not (CLI-7). Without a cursor there is no way back to it (CLI-9)."""
     if stream.cursor.presence is Presence.ABSENT:
         return give_up(client, stream)
-    return _with(client, evolve(stream, connection=0))
+    return _with(client, evolve(stream, connection=0, ready=now + stream.retry_ms))
 
 
 def _lose_session(client: Client) -> Client:

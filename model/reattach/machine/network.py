@@ -80,8 +80,15 @@ class Positioned:
 
 
 @frozen
+class Retry:
+    """How long to wait before reconnecting, in milliseconds (CLI-4). The servers of the model do not send it."""
+
+    ms: int
+
+
+@frozen
 class Delivered:
-    """An event; ``final`` if it is the response to the request behind its stream."""
+    """An event, without an id if its cursor is ABSENT; ``final`` if it is the response to its stream's request."""
 
     cursor: Cursor
     final: bool
@@ -110,6 +117,7 @@ Item: TypeAlias = (
     | Deleted
     | Primed
     | Positioned
+    | Retry
     | Delivered
     | ResumptionRequired
     | Ended

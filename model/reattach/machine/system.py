@@ -464,7 +464,7 @@ def _received(system: System, exchange: Exchange, item: Item) -> System:
     reading = clients.find_by_connection(system.clients[exchange.client], exchange.connection)
     received = clients.receive(system.clients[exchange.client], exchange.connection, item)
     after = _with_client(system, exchange.client, received.client)
-    if received.applied.presence is Presence.PRESENT:
+    if received.applied:
         # What was read, whatever its id made the client believe.
         applied = Application(exchange.client, _handle(reading), exchange.session, exchange.stream, exchange.taken)
         after = evolve(after, applications=(*after.applications, applied))

@@ -892,8 +892,8 @@ _CLIENT: tuple[Mistake, ...] = (
     Mistake(
         "cursor-not-advanced",
         "client._apply",
-        "evolve(stream, cursor=cursor, attempts=0)",
-        "evolve(stream, cursor=stream.cursor if stream.cursor.presence is Presence.PRESENT else cursor, attempts=0)",
+        "cursor=_moved(stream, cursor)",
+        "cursor=stream.cursor if stream.cursor.presence is Presence.PRESENT else cursor",
         "The client applies an event and keeps its old cursor, so it is given the event again.",
     ),
     Mistake(
@@ -914,7 +914,7 @@ _CLIENT: tuple[Mistake, ...] = (
     Mistake(
         "cut-is-the-end",
         "client._receive_on",
-        "return Received(_detached(client, stream))",
+        "return Received(_detached(client, stream, now))",
         "return Received(_over(client, stream))",
         "A client whose connection breaks takes the stream for complete.",
         "TypeScript SDK, php-sdk (B 31)",
@@ -1019,14 +1019,14 @@ _CLIENT: tuple[Mistake, ...] = (
 _REPLAY: tuple[Mistake, ...] = (
     Mistake(
         "memory-one-short",
-        "client._apply",
+        "client._is_known",
         "stream.cursor.seq - client.memory < cursor.seq",
         "stream.cursor.seq - client.memory + 1 < cursor.seq",
         "The client recognises one event less than its memory holds.",
     ),
     Mistake(
         "no-dedup",
-        "client._apply",
+        "client._is_known",
         "cursor.seq <= stream.cursor.seq",
         "cursor.seq < stream.cursor.seq - client.memory",
         "The client recognises nothing, and the server replays in the belief that it does.",
