@@ -14,10 +14,12 @@ from reattach.oracle.observation import (
     Body,
     Closed,
     Comment,
+    Exited,
     Expect,
     Frame,
     Observation,
     Party,
+    Printed,
     Quiet,
     ReadPaused,
     ReadResumed,
@@ -111,6 +113,8 @@ others = st.one_of(
     ),
     st.builds(Settled, at=times, connection=connections, last=connections),
     st.builds(Restarted, at=times),
+    st.builds(Printed, at=times),
+    st.builds(Exited, at=times),
 )
 declarations = st.sampled_from(
     [

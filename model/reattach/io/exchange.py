@@ -11,15 +11,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from attrs import evolve, frozen
 
 from reattach.io.plain import plain, plain_json, shorten
+from reattach.oracle.message import notification_of
 from reattach.oracle.observation import (
     Body,
     Closed,
     Comment,
+    Exited,
     Expect,
     Frame,
     Json,
     Observation,
     Party,
+    Printed,
     Quiet,
     ReadPaused,
     ReadResumed,
@@ -224,6 +227,12 @@ class _Writer:
                 return ".", [f"followed until the server had no more; the last connection was {last}"]
             case Restarted():
                 return ".", ["the server was ended and started again"]
+            case Printed():
+                return ".", [f"the client says: {_said(observation)}"]
+            case Exited(status=None):
+                return ".", ["the client was not over in time, and was ended"]
+            case Exited():
+                return ".", [f"the client is over, with exit status {observation.status}"]
 
     def _request(self, request: Request) -> list[str]:
         principal = "" if request.principal is None else f" (as {plain(request.principal)})"
@@ -252,6 +261,16 @@ class _Writer:
         else:
             parts.append("(no message)")
         return "  ".join(parts)
+
+
+def _said(printed: Printed) -> str:
+    """A line of a client program: what it applied as the message that it was, anything else as it stands."""
+    said = printed.payload
+    if not isinstance(said, Mapping):
+        return f"{printed.size} characters that are not of the contract"
+    if isinstance(said.get("applied"), Mapping):
+        return f"applied {describe_message(notification_of(said['applied']))}"
+    return plain_json(_trimmed(said))
 
 
 def _call(request: Request) -> str:
@@ -295,7 +314,7 @@ def connection_letters(evidence: Iterable[Observation]) -> dict[int, str]:
     """A, B, ... Z, AA, AB, ... by connection, in order of appearance."""
     letters: dict[int, str] = {}
     for observation in evidence:
-        if isinstance(observation, Restarted) or observation.connection in letters:
+        if isinstance(observation, Restarted | Printed | Exited) or observation.connection in letters:
             continue
         number, name = len(letters), ""
         while number >= 0:

@@ -32,10 +32,12 @@ from reattach.oracle.observation import (
     Body,
     Closed,
     Comment,
+    Exited,
     Expect,
     Frame,
     Json,
     Observation,
+    Printed,
     Quiet,
     ReadPaused,
     ReadResumed,
@@ -69,6 +71,8 @@ TYPES: dict[str, type[Observation]] = {
     "expect": Expect,
     "settled": Settled,
     "restarted": Restarted,
+    "printed": Printed,
+    "exited": Exited,
 }
 """The observations by their tag in a recording."""
 

@@ -102,6 +102,13 @@ def numbered(payload: Json) -> Numbered | None:
     return Numbered(f"progress:{progress[0]}", int(progress[1]))
 
 
+def notification_of(applied: Json) -> Json:
+    """What a client program says that it applied, as the notification that it was: whole, or the params of a log."""
+    if isinstance(applied, Mapping) and "method" not in applied:
+        return {"jsonrpc": "2.0", "method": "notifications/message", "params": applied}
+    return applied
+
+
 def is_progress(number: Numbered) -> bool:
     """Whether a number is a value of progress, which need not grow in steps of one."""
     return number.label.startswith("progress:")

@@ -185,6 +185,31 @@ class Restarted:
     connection: int = field(default=0)
 
 
+@frozen(kw_only=True)
+class Printed:
+    """A client program under test wrote a line to its standard output: what its application got, or was told.
+
+    What the lines mean is the contract ``reattach-client/1`` (docs/clients.md).
+    """
+
+    at: int
+    connection: int = field(default=0)
+    payload: Json = None
+    """The line as JSON; None if it is none."""
+    size: int = 0
+    """Characters of the line."""
+
+
+@frozen(kw_only=True)
+class Exited:
+    """A client program under test is over."""
+
+    at: int
+    connection: int = field(default=0)
+    status: int | None = None
+    """Its exit status as a shell tells it, 128 and more for a signal; None: it was not over in time, and was ended."""
+
+
 Observation: TypeAlias = (
     Request
     | Response
@@ -198,4 +223,6 @@ Observation: TypeAlias = (
     | Expect
     | Settled
     | Restarted
+    | Printed
+    | Exited
 )

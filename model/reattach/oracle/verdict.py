@@ -80,6 +80,19 @@ class Fault(Enum):
     HEALTHY_VIEW_ENDED = "healthy-view-ended"
     INVALID_ID = "invalid-id"
     RETRY_MISSING = "retry-missing"
+    CURSOR_NOT_ADVANCED = "cursor-not-advanced"
+    CURSOR_AHEAD = "cursor-ahead"
+    CURSOR_SHARED = "cursor-shared"
+    CURSOR_KEPT_AFTER_404 = "cursor-kept-after-404"
+    CURSOR_KEPT_AFTER_REFUSAL = "cursor-kept-after-refusal"
+    REINITIALIZED_TWICE = "reinitialized-twice"
+    SESSION_DROPPED = "session-dropped"
+    RESUMED_BY_POST = "resumed-by-post"
+    RESUME_AFTER_RESULT = "resume-after-result"
+    OLD_CONNECTION_READ = "old-connection-read"
+    DISCONNECT_CANCELS = "disconnect-cancels"
+    POSITION_IGNORED = "position-ignored"
+    SILENT_LOSS = "silent-loss"
 
 
 @frozen(kw_only=True)

@@ -11,8 +11,10 @@ from reattach.oracle.observation import (
     Body,
     Closed,
     Comment,
+    Exited,
     Expect,
     Frame,
+    Printed,
     Quiet,
     ReadPaused,
     ReadResumed,
@@ -46,6 +48,8 @@ def take(run: Run, seen: Seen) -> Iterator[Moment]:
             yield from take_settled(run, seen, settled)
         case Restarted():
             take_restarted(run, seen)
+        case Printed() | Exited():
+            return  # of a client program: the server cannot be judged by them
         case Response() | Body() | Frame() | Comment() | ReadPaused() | ReadResumed() | Closed() | Quiet() as other:
             exchange = run.exchanges.get(other.connection)
             if exchange is None or exchange.end is not None:
