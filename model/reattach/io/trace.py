@@ -55,7 +55,8 @@ LONGEST_LINE = 16 * 1024 * 1024
 DEEPEST = 100
 """How deep arrays and objects of a line may be nested: whatever is read is also written, by recursion."""
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
+"""How what is packed with gzip begins."""
 _LONGEST_REASON = 300
 
 TYPES: dict[str, type[Observation]] = {
@@ -231,7 +232,7 @@ def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]
     number = blank = 0
     try:
         with path.open("rb") as file:
-            packed = file.peek(len(_GZIP)).startswith(_GZIP)  # by what is in it: a name says nothing
+            packed = file.peek(len(GZIP)).startswith(GZIP)  # by what is in it: a name says nothing
             lines = gzip.GzipFile(fileobj=file) if packed else file
             while line := lines.readline(LONGEST_LINE + 1):
                 number += 1
@@ -262,12 +263,13 @@ def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
         raise TraceError(path, number, f"nested deeper than {DEEPEST}") from None
     if not isinstance(value, dict):
         raise TraceError(path, number, "not a JSON object")
-    if text.count("[") + text.count("{") > DEEPEST and _is_too_deep(value):
+    if text.count("[") + text.count("{") > DEEPEST and is_too_deep(value):
         raise TraceError(path, number, f"nested deeper than {DEEPEST}")
     return value
 
 
-def _is_too_deep(value: dict[str, Any] | list[Any]) -> bool:
+def is_too_deep(value: dict[str, Any] | list[Any]) -> bool:
+    """Whether a JSON value is nested deeper than ``DEEPEST``."""
     level = [value]
     for _ in range(DEEPEST):
         inner = (each for one in level for each in (one.values() if isinstance(one, dict) else one))
