@@ -1,8 +1,8 @@
-"""A real server as data: what it is built from, how it is started, and what it says it speaks.
+"""A real server or client as data: what it is built from, how it is started, and what it says it speaks.
 
-Each folder in ``tests/servers`` with a ``server.toml`` is one. In its commands ``{build}`` stands for a folder of the
-server's own, outside version control, ``{folder}`` for where its sources are, ``{python}`` for a Python interpreter;
-``{port}`` is left for the probe. No shell sees them.
+Each folder in ``tests/servers`` with a ``server.toml`` is a server, each in ``tests/clients`` with a ``client.toml`` a
+client. In its commands ``{build}`` stands for a folder outside version control, ``{folder}`` for where its sources are,
+``{python}`` for a Python interpreter; ``{port}`` is left for the probe, ``{url}`` for the bench. No shell sees them.
 """
 
 import shlex
@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar, TypeVar
 
 from attrs import field, frozen
 from cattrs.errors import BaseValidationError
@@ -20,9 +21,6 @@ from reattach.io.trace import first_reason, strict_converter
 from reattach.machine.revision import Revision
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "tests" / "servers"
-BUILDS = ROOT / ".build" / "servers"
-MANIFEST = "server.toml"
 BUILD_SECONDS = 1200
 """The longest one command of a build may take, on a machine with empty caches."""
 LAST_LINES = 15
@@ -41,13 +39,75 @@ class ManifestError(Exception):
 
 @frozen
 class BuildError(Exception):
-    """A server cannot be built here: its name, and why."""
+    """A program cannot be built here: its name, and why."""
 
-    server: str
+    name: str
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.server}: {self.reason}"
+        return f"{self.name}: {self.reason}"
+
+
+@frozen(kw_only=True)
+class Program:
+    """A small, honest program on one SDK."""
+
+    kind: ClassVar[str]
+    """The folder of all of its kind, in ``tests`` and in ``.build``."""
+    manifest: ClassVar[str]
+    """The name of the file that describes it."""
+    left: ClassVar[str]
+    """What is left open in the command that starts it, for whoever starts it."""
+
+    name: str
+    """Also that of its folder."""
+    language: str
+    package: str
+    """The SDK's name in its registry."""
+    version: str
+    needs: list[str]
+    """The programs that build and run it."""
+    build: list[str]
+    """Commands, run in turn in the program's folder. The second time they find nothing to do."""
+    run: str
+    builds_in: str = ""
+    """The folder in ``.build`` where it is built, if it shares that of another on the same SDK; its own if empty."""
+
+    @classmethod
+    def all_of(cls) -> Path:
+        """Where those of its kind are."""
+        return ROOT / "tests" / cls.kind
+
+    @property
+    def folder(self) -> Path:
+        """Where its sources and its baseline are."""
+        return self.all_of() / self.name
+
+    @property
+    def built(self) -> Path:
+        """Where it is built."""
+        return ROOT / ".build" / (self.builds_in or f"{self.kind}/{self.name}")
+
+    @property
+    def baseline(self) -> Path:
+        """The findings that are expected of it."""
+        return self.folder / "baseline.toml"
+
+    def runs(self) -> list[str]:
+        """Every command that starts it."""
+        return [self.run]
+
+    def absent(self) -> list[str]:
+        """The programs it needs and this machine lacks."""
+        return [name for name in self.needs if shutil.which(name) is None]
+
+    def command(self, run: str) -> list[str]:
+        """The words of a command of this program's, with everything in them but what is left open."""
+        standing_for = {"{build}": self.built, "{folder}": self.folder, "{python}": sys.executable}
+        words = shlex.split(run)
+        for name, value in standing_for.items():
+            words = [word.replace(name, str(value)) for word in words]
+        return words
 
 
 @frozen(kw_only=True)
@@ -61,20 +121,13 @@ class Variant:
 
 
 @frozen(kw_only=True)
-class Server:
+class Server(Program):
     """A server on one SDK."""
 
-    name: str
-    """Also that of its folder."""
-    language: str
-    package: str
-    """The SDK's name in its registry."""
-    version: str
-    needs: list[str]
-    """The programs that build and run it."""
-    build: list[str]
-    """Commands, run in turn in the server's folder. The second time they find nothing to do."""
-    run: str
+    kind = "servers"
+    manifest = "server.toml"
+    left = "{port}"
+
     path: str
     """The endpoint's."""
     store: str
@@ -83,72 +136,86 @@ class Server:
     """Those it speaks, as tried."""
     variant: list[Variant] = field(factory=list)
 
-    @property
-    def folder(self) -> Path:
-        """Where its sources and its baseline are."""
-        return FOLDER / self.name
-
-    @property
-    def baseline(self) -> Path:
-        """The findings that are expected of it."""
-        return self.folder / "baseline.toml"
-
-    def absent(self) -> list[str]:
-        """The programs it needs and this machine lacks."""
-        return [name for name in self.needs if shutil.which(name) is None]
-
-    def command(self, run: str) -> list[str]:
-        """The words of a command of this server's, with everything in them but the port."""
-        standing_for = {"{build}": BUILDS / self.name, "{folder}": self.folder, "{python}": sys.executable}
-        words = shlex.split(run)
-        for name, value in standing_for.items():
-            words = [word.replace(name, str(value)) for word in words]
-        return words
+    def runs(self) -> list[str]:
+        """Its variants' too."""
+        return [self.run, *(variant.run for variant in self.variant)]
 
 
-def read_manifest(path: Path) -> Server:
-    """Read a manifest. Raises ManifestError."""
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        server = strict_converter().structure(document, Server)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ManifestError(path, str(error)) from None
-    except BaseValidationError as error:
-        raise ManifestError(path, first_reason(error)) from None
-    if server.name != path.parent.name:
-        raise ManifestError(path, f"name: {server.name!r} is not the folder's, {path.parent.name!r}")
+@frozen(kw_only=True)
+class Client(Program):
+    """A client on one SDK, whose lines are those of ``tests/clients/contract``."""
+
+    kind = "clients"
+    manifest = "client.toml"
+    left = "{url}"
+
+
+Kind = TypeVar("Kind", bound=Program)
+
+
+def read_server(path: Path) -> Server:
+    """Read a server's manifest. Raises ManifestError."""
+    server = _read(path, Server)
     if not server.revisions:
         raise ManifestError(path, "revisions: a server speaks at least one")
-    for run in (server.run, *(variant.run for variant in server.variant)):
-        if "{port}" not in run:
-            raise ManifestError(path, f"run: {run!r} has no {{port}}")
     names = [variant.name for variant in server.variant]
     if len(names) != len(set(names)):
         raise ManifestError(path, "variant: two have one name")
     return server
 
 
-def servers(folder: Path = FOLDER) -> list[Server]:
+def read_client(path: Path) -> Client:
+    """Read a client's manifest. Raises ManifestError."""
+    return _read(path, Client)
+
+
+def _read(path: Path, kind: type[Kind]) -> Kind:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        program = strict_converter().structure(document, kind)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ManifestError(path, str(error)) from None
+    except BaseValidationError as error:
+        raise ManifestError(path, first_reason(error)) from None
+    if program.name != path.parent.name:
+        raise ManifestError(path, f"name: {program.name!r} is not the folder's, {path.parent.name!r}")
+    for run in program.runs():
+        if kind.left not in run:
+            raise ManifestError(path, f"run: {run!r} has no {kind.left}")
+    return program
+
+
+def servers(folder: Path | None = None) -> list[Server]:
     """Every server, by language and name. Raises ManifestError."""
-    found = [read_manifest(path) for path in sorted(folder.glob(f"*/{MANIFEST}"))]
-    return sorted(found, key=lambda server: (server.language, server.name))
+    paths = sorted((folder or Server.all_of()).glob(f"*/{Server.manifest}"))
+    return sorted((read_server(path) for path in paths), key=_by_language)
 
 
-def build(server: Server) -> None:
-    """Build a server. Raises BuildError with the last lines that the build wrote."""
-    absent = server.absent()
+def clients(folder: Path | None = None) -> list[Client]:
+    """Every client, by language and name. Raises ManifestError."""
+    paths = sorted((folder or Client.all_of()).glob(f"*/{Client.manifest}"))
+    return sorted((read_client(path) for path in paths), key=_by_language)
+
+
+def _by_language(program: Program) -> tuple[str, str]:
+    return program.language, program.name
+
+
+def build(program: Program) -> None:
+    """Build a program. Raises BuildError with the last lines that the build wrote."""
+    absent = program.absent()
     if absent:
-        raise BuildError(server.name, f"this machine has no {', '.join(absent)}")
-    (BUILDS / server.name).mkdir(parents=True, exist_ok=True)
-    for step in server.build:
-        _run(server, server.command(step))
+        raise BuildError(program.name, f"this machine has no {', '.join(absent)}")
+    program.built.mkdir(parents=True, exist_ok=True)
+    for step in program.build:
+        _run(program, program.command(step))
 
 
-def _run(server: Server, words: Sequence[str]) -> None:
+def _run(program: Program, words: Sequence[str]) -> None:
     try:
         done = subprocess.run(
             words,
-            cwd=server.folder,
+            cwd=program.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -158,9 +225,9 @@ def _run(server: Server, words: Sequence[str]) -> None:
             check=False,
         )
     except OSError as error:
-        raise BuildError(server.name, f"cannot run {words[0]}: {error.strerror}") from error
+        raise BuildError(program.name, f"cannot run {words[0]}: {error.strerror}") from error
     except subprocess.TimeoutExpired as error:
-        raise BuildError(server.name, f"{shlex.join(words)} took more than {BUILD_SECONDS} s") from error
+        raise BuildError(program.name, f"{shlex.join(words)} took more than {BUILD_SECONDS} s") from error
     if done.returncode != 0:
         last = "\n".join(done.stdout.splitlines()[-LAST_LINES:])
-        raise BuildError(server.name, f"{shlex.join(words)} ended with {done.returncode}:\n{last}")
+        raise BuildError(program.name, f"{shlex.join(words)} ended with {done.returncode}:\n{last}")

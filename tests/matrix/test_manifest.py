@@ -5,7 +5,18 @@ from pathlib import Path
 
 import pytest
 from attrs import evolve
-from tests.matrix.manifest import BuildError, ManifestError, Server, build, read_manifest, servers
+from tests.matrix.manifest import (
+    BuildError,
+    Client,
+    ManifestError,
+    Program,
+    Server,
+    build,
+    clients,
+    read_client,
+    read_server,
+    servers,
+)
 from tests.matrix.runs import Purpose, newest_with_resumption, plan
 
 from reattach.clauses import load_registry
@@ -25,6 +36,7 @@ store = "in memory"
 revisions = ["2025-06-18", "2025-11-25", "2026-07-28"]
 """
 ALL = servers()
+CLIENTS = clients()
 
 
 def manifest(folder: Path, text: str = GOOD) -> Path:
@@ -35,7 +47,7 @@ def manifest(folder: Path, text: str = GOOD) -> Path:
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
-    server = read_manifest(manifest(tmp_path))
+    server = read_server(manifest(tmp_path))
     assert server.command(server.run)[0].endswith("/some/server")
     assert server.command(server.run)[1:] == ["--port", "{port}"]
     assert newest_with_resumption(server) is Revision("2025-11-25")
@@ -58,12 +70,26 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
 )
 def test_a_bad_manifest_is_told(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ManifestError) as raised:
-        read_manifest(manifest(tmp_path, text))
+        read_server(manifest(tmp_path, text))
     assert says in str(raised.value)
 
 
+def test_a_clients_manifest_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "some" / "client.toml"
+    path.parent.mkdir()
+    text = "".join(f"{line}\n" for line in GOOD.splitlines() if line.split()[0] not in ("path", "store", "revisions"))
+    path.write_text(text.replace("{port}", "{url}"))
+    client = read_client(path)
+    assert client.command(client.run)[1:] == ["--port", "{url}"]
+    assert client.built.parent.name == "clients"
+    assert evolve(client, builds_in="servers/some").built == evolve(ALL[0], name="some", builds_in="").built
+    path.write_text(text)
+    with pytest.raises(ManifestError, match="has no .url"):
+        read_client(path)
+
+
 def test_a_build_that_fails_says_how(tmp_path: Path) -> None:
-    server = evolve(read_manifest(manifest(tmp_path)), name="independent", needs=[])  # any folder of a server
+    server = evolve(read_server(manifest(tmp_path)), name="independent", needs=[])  # any folder of a server
     failing = evolve(server, build=["{python} -c 'raise SystemExit(\"no such luck\")'"])
     with pytest.raises(BuildError, match="no such luck"):
         build(failing)
@@ -78,12 +104,26 @@ def test_there_are_ten_servers_in_five_languages() -> None:
     assert len({server.language for server in ALL}) >= 5
 
 
+def pinned(program: Program) -> None:
+    said = [path for path in program.folder.iterdir() if path.is_file() and program.version in path.read_text()]
+    assert len(said) >= 2 or program.version in " ".join(program.build), "the version is pinned where it is installed"
+    assert not re.search(r"[\^~*]", program.version)
+
+
+def test_there_are_eight_clients_in_five_languages() -> None:
+    assert len(CLIENTS) >= 8
+    assert len({client.language for client in CLIENTS}) >= 5
+
+
+@pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
+def test_a_client_has_what_belongs_to_it(client: Client) -> None:
+    pinned(client)
+
+
 @pytest.mark.parametrize("server", ALL, ids=lambda server: server.name)
 def test_a_server_has_what_belongs_to_it(server: Server) -> None:
     read_baseline(server.baseline, load_registry())
-    pinned = [path for path in server.folder.iterdir() if path.is_file() and server.version in path.read_text()]
-    assert len(pinned) >= 2 or server.version in " ".join(server.build), "the version is pinned where it is installed"
-    assert not re.search(r"[\^~*]", server.version)
+    pinned(server)
     whole, *others = plan(server)
     assert whole.purpose is Purpose.WHOLE
     assert TRAITS[whole.revision].resumption

@@ -1,0 +1,3 @@
+module reattach/tests/clients/contract
+
+go 1.25.0

@@ -1,0 +1,87 @@
+import io.modelcontextprotocol.client.McpClient;
+import io.modelcontextprotocol.client.McpSyncClient;
+import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTransport;
+import io.modelcontextprotocol.json.McpJsonDefaults;
+import io.modelcontextprotocol.json.McpJsonMapper;
+import io.modelcontextprotocol.json.TypeRef;
+import io.modelcontextprotocol.spec.McpSchema.CallToolRequest;
+import io.modelcontextprotocol.spec.McpSchema.LoggingLevel;
+import java.io.IOException;
+import java.net.URI;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * A client on the Java SDK, by its defaults: its lines are those of ../contract/contract.py.
+ *
+ * <p>It is a synchronous one, on the transport over the JDK's own HTTP client. Usage: {@code Client URL}. The SDK drops
+ * log notifications whose data is no string, without a word; so it asks for progress too, which it does get.
+ */
+public final class Client {
+
+    private static final McpJsonMapper JSON = McpJsonDefaults.getMapper();
+    private static final String UNLESS_GIVEN =
+            """
+            [{"label": "call", "tool": "reattach_emit",
+              "arguments": {"count": 10, "interval_ms": 50, "label": "call"}}]""";
+
+    /** What to call, and by which name to tell of it. */
+    public record Call(String label, String tool, Map<String, Object> arguments) {}
+
+    private Client() {}
+
+    public static void main(String[] arguments) {
+        try {
+            run(URI.create(arguments[0]));
+        } catch (Exception error) {
+            tell(Map.of("error", error.toString()));
+            System.exit(1);
+        }
+        System.exit(0); // the SDK's threads are no daemons
+    }
+
+    private static void run(URI url) throws IOException, InterruptedException {
+        String given = System.getenv("REATTACH_CALLS");
+        List<Call> calls = JSON.readValue(given == null ? UNLESS_GIVEN : given, new TypeRef<List<Call>>() {});
+        HttpClientStreamableHttpTransport transport = HttpClientStreamableHttpTransport.builder(
+                        url.getScheme() + "://" + url.getAuthority())
+                .endpoint(url.getPath())
+                .build();
+        McpSyncClient client = McpClient.sync(transport)
+                .loggingConsumer(said -> tell(Map.of("applied", said)))
+                .progressConsumer(said -> tell(Map.of("applied", said, "call", said.progressToken())))
+                .build();
+        client.initialize();
+        client.setLoggingLevel(LoggingLevel.DEBUG);
+        ExecutorService threads = Executors.newCachedThreadPool();
+        calls.forEach(call -> threads.execute(() -> call(client, call)));
+        threads.shutdown();
+        threads.awaitTermination(Long.MAX_VALUE, TimeUnit.NANOSECONDS);
+        client.closeGracefully();
+    }
+
+    private static void call(McpSyncClient client, Call call) {
+        try {
+            var result = client.callTool(CallToolRequest.builder(call.tool())
+                    .arguments(call.arguments())
+                    .progressToken(call.label())
+                    .build());
+            tell(Map.of("result", result, "call", call.label()));
+        } catch (RuntimeException error) {
+            tell(Map.of("error", error.toString(), "call", call.label()));
+        }
+    }
+
+    /** Prints one line. */
+    private static synchronized void tell(Map<String, Object> said) {
+        try {
+            System.out.println(JSON.writeValueAsString(said));
+        } catch (IOException error) {
+            System.out.println("{\"error\": \"a line cannot be written\"}");
+        }
+        System.out.flush();
+    }
+}
