@@ -7,13 +7,17 @@ before, a character that SES-1 forbids stays in place, and in an exact copy the 
 """
 
 import base64
+import hashlib
+import json as _json
 import re
+import secrets
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import TypeVar
 from urllib.parse import quote
 
-from attrs import evolve, fields, frozen
+from attrs import define, evolve, field, fields, frozen
 
 from reattach.oracle.observation import Json, Observation, Request, Response
 from reattach.oracle.verdict import Report
@@ -24,6 +28,8 @@ _SHORT = 8
 """Below this many characters a secret is replaced inside other text only where it stands by itself."""
 _TINY = 4
 """Below this many it is replaced in session headers only: no one can keep it a secret, and it would match anything."""
+_MOST_KNOWN = 256
+"""So many secrets a redactor that grows looks for at once."""
 
 
 @frozen
@@ -95,17 +101,28 @@ def make_redactor(
             continue
         session = observation.session
         if session not in sessions:
-            number = len(sessions) + 1
-            forbidden = "".join(sorted({character for character in session if not "!" <= character <= "~"}))
-            sessions[session] = _fit(f"session-{number}{forbidden}", session, exact)
-            replacements.setdefault(session, sessions[session])
-            for form in _encodings(session):
-                replacements.setdefault(form, _fit(f"session{number}", form, exact))
+            forms = _forms(session, f"session-{len(sessions) + 1}", exact)
+            sessions[session] = forms[session]
+            for form, pseudonym in forms.items():
+                replacements.setdefault(form, pseudonym)
+    return _redactor(sessions, replacements)
+
+
+def _redactor(sessions: Mapping[str, str], replacements: Mapping[str, str]) -> Redactor:
     long = [form for form in replacements if len(form) >= _SHORT]
     short = sorted((form for form in replacements if _TINY <= len(form) < _SHORT), key=len, reverse=True)
     alternatives = [_trie(sorted(long))] if long else []
     alternatives += [rf"(?<![A-Za-z0-9]){re.escape(form)}(?![A-Za-z0-9])" for form in short]
     return Redactor(sessions, re.compile("|".join(alternatives)) if alternatives else None, replacements)
+
+
+def _forms(session: str, name: str, exact: bool) -> dict[str, str]:
+    """Every form in which a session id may stand in other text, itself first, with what takes its place."""
+    forbidden = "".join(sorted({character for character in session if not "!" <= character <= "~"}))
+    forms = {session: _fit(f"{name}{forbidden}", session, exact)}
+    for form in _encodings(session):
+        forms[form] = _fit(name.replace("-", ""), form, exact)
+    return forms
 
 
 def _fit(name: str, original: str, exact: bool) -> str:
@@ -136,6 +153,64 @@ def _trie(words: Sequence[str]) -> str:
     if not branches:
         return re.escape(prefix)
     return f"{re.escape(prefix)}(?:{'|'.join(branches)}){'?' if rests[0] == '' else ''}"
+
+
+@define
+class GrowingRedactor:
+    """Redacts what is written as it goes, when nobody knows yet which secrets will come. Recordings stay judgeable.
+
+    It knows the secrets that were told last; a pseudonym follows from the secret alone, so that one which comes again
+    after it was forgotten has the same. Whoever writes tells of a secret before it writes what carries it.
+    """
+
+    _known: OrderedDict[str, tuple[tuple[str, ...], Redactor]] = field(init=False, factory=OrderedDict)
+    """By secret: its forms as they stand in JSON, and what replaces them. The one told last comes last."""
+    _key: bytes = field(init=False, factory=lambda: secrets.token_bytes(16))
+
+    def tell(self, session: str) -> None:
+        """A session id is in use."""
+        if not self._touch(session):
+            length = max(_SHORT, len(session) - len("session-"))
+            forms = _forms(session, f"session-{self._digest(session)[:length]}", exact=True)
+            self._add(session, _redactor({session: forms[session]}, forms))
+
+    def tell_credential(self, value: str) -> None:
+        """A header was sent that holds a credential."""
+        if value and not self._touch(value):
+            # `Bearer TOKEN` may come back as the token alone.
+            name = f"secret-{self._digest(value)[:_SHORT]}"
+            self._add(value, _redactor({}, {form: name for form in (value, value.partition(" ")[2].strip()) if form}))
+
+    def text(self, text: str) -> str:
+        """The text without any secret that is known."""
+        for redactor in self._in(text):
+            text = redactor.text(text)
+        return text
+
+    def observation(self, observation: Observation, json: str) -> Observation | None:
+        """The observation without any secret that is known; None if there is none in its JSON text."""
+        found = self._in(json)
+        for redactor in found:
+            observation = redactor.observation(observation)
+        return observation if found else None
+
+    def _in(self, text: str) -> list[Redactor]:
+        return [redactor for forms, redactor in self._known.values() if any(form in text for form in forms)]
+
+    def _touch(self, secret: str) -> bool:
+        if secret not in self._known:
+            return False
+        self._known.move_to_end(secret)
+        return True
+
+    def _add(self, secret: str, redactor: Redactor) -> None:
+        forms = {form for given in redactor.replacements for form in (given, _json.dumps(given)[1:-1])}
+        self._known[secret] = (tuple(sorted(forms)), redactor)
+        while len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+
+    def _digest(self, secret: str) -> str:
+        return hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=10).hexdigest()
 
 
 def redact_report(report: Report, redactor: Redactor) -> Report:

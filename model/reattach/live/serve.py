@@ -9,10 +9,11 @@ import contextlib
 import ipaddress
 import signal
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import uvicorn
 from attrs import frozen
+from starlette.types import ASGIApp
 
 from reattach.live.server.app import Endpoint, application
 from reattach.live.server.clock import RunningClock
@@ -96,18 +97,18 @@ class _Clockwork:
 
 
 @contextlib.asynccontextmanager
-async def serving(options: ServeOptions) -> AsyncIterator[Running]:
-    """Serve in this event loop until the context is left.
+async def serving(options: ServeOptions, around: Callable[[Endpoint], ASGIApp] = application) -> AsyncIterator[Running]:
+    """Serve in this event loop until the context is left; ``around`` makes the application of the endpoint.
 
     Raises ``ServeError`` if the address cannot be listened on or is not of the loopback interface.
     """
-    if not options.allow_remote and not _is_loopback(options.host):
+    if not options.allow_remote and not is_loopback(options.host):
         raise ServeError(f"{options.host} is not of the loopback interface; --allow-remote listens there nevertheless")
-    listener = _listen(options.host, options.port)
+    listener = listen(options.host, options.port)
     endpoint = Endpoint(options.settings)
     wire = type("Wire", (Wire,), {"send_buffer": options.settings.send_buffer})
     config = uvicorn.Config(
-        application(endpoint),
+        around(endpoint),
         http=wire,
         ws="none",
         loop="asyncio",
@@ -153,7 +154,8 @@ async def _serve_until_signal(options: ServeOptions) -> int:
     return 0
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket bound to an address. Raises ``ServeError``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -165,7 +167,8 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether a host is of the loopback interface."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

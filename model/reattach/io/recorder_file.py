@@ -1,0 +1,65 @@
+"""Recordings that are written as they go: a line for each observation, whole or not at all, and at once.
+
+Each line is one write to the file, past every buffer of this process. Whatever ends the process, what was written
+before is there, and ends with a whole line.
+"""
+
+import json
+import os
+from pathlib import Path
+
+from attrs import define, field
+
+from reattach.io.files import OutputError
+from reattach.io.redact import GrowingRedactor, make_redactor
+from reattach.io.trace import TraceHeader, observation_to_json, trace_lines
+from reattach.oracle.observation import Observation, Request, Response
+
+
+@define
+class RecordingFile:
+    """A recording that is being written, without secrets. What was in the file before is replaced."""
+
+    path: Path
+    redactor: GrowingRedactor
+    lines: int = field(init=False, default=0)
+    """Observations written."""
+    problem: OutputError | None = field(init=False, default=None)
+    """Why writing has ended before its time: the recording is good up to there."""
+    _file: int = field(init=False, default=-1)
+
+    def open(self, header: TraceHeader) -> None:
+        """Begin with the header. Raises OutputError."""
+        try:
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise OutputError(self.path, error.strerror or str(error)) from error
+        (first,) = trace_lines(header, (), make_redactor())
+        self._write(self.redactor.text(first))
+        if self.problem is not None:
+            raise self.problem
+
+    def write(self, observation: Observation) -> None:
+        """Write an observation. A failure is kept in ``problem``, and nothing is written after it."""
+        if self._file < 0 or self.problem is not None:
+            return
+        if isinstance(observation, Request | Response) and observation.session:
+            self.redactor.tell(observation.session)
+        line = json.dumps(observation_to_json(observation))
+        redacted = self.redactor.observation(observation, line)
+        self._write(line if redacted is None else json.dumps(observation_to_json(redacted)))
+        self.lines += self.problem is None
+
+    def close(self) -> None:
+        """End the recording."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _write(self, line: str) -> None:
+        data = f"{line}\n".encode("ascii")
+        try:
+            while data:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            self.problem = OutputError(self.path, error.strerror or str(error))
