@@ -48,6 +48,7 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
                 "experiment": finding.experiment,
                 "steps": exchange_lines(finding),
                 "evidence": [observation_to_json(observation) for observation in finding.evidence],
+                "places": list(finding.places),
                 "replay": replay,
                 "expected": _reason(expectation_of(finding, run.baseline)),
             }
