@@ -16,6 +16,7 @@ from reattach.clauses import RegistryError
 from reattach.commands.check import check
 from reattach.commands.demo import demo
 from reattach.commands.explain import explain
+from reattach.commands.oracle import oracle
 from reattach.commands.probe import probe
 from reattach.commands.prove import ProveError, prove
 from reattach.commands.replay import replay
@@ -43,7 +44,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, check, soak, prove, replay, vectors, serve, explain):
+for _command in (demo, probe, check, oracle, soak, prove, replay, vectors, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (

@@ -59,6 +59,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["check", "no-such-file.jsonl"], "no-such-file.jsonl"),
         (["check", "no-such-file.jsonl", "--policy", "no-such-file.toml"], "no-such-file.toml"),
         (["check", "no-such-file.jsonl", "--output", "."], "folder"),
+        (["oracle", "recording.jsonl"], "recording.jsonl"),
+        (["oracle", "--policy", "no-such-file.toml"], "no-such-file.toml"),
+        (["oracle", "--profile", "strict"], "strict"),
         (["replay"], "FILE"),
         (["demo", "--sdk-python", "no-such-python"], "no-such-python"),
     ],
@@ -130,7 +133,7 @@ def test_help_and_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.startswith("reattach ")
 
 
-@pytest.mark.parametrize("command", ["demo", "probe", "check", "replay", "serve", "explain"])
+@pytest.mark.parametrize("command", ["demo", "probe", "check", "oracle", "replay", "serve", "explain"])
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str], command: str) -> None:
     code, out, err = run(capsys, command, "--help")
     assert (code, err) == (0, "")

@@ -236,7 +236,7 @@ def test_a_big_message_is_not_kept() -> None:
     assert all(frame.payload == {"jsonrpc": "2.0", "id": 2, "elided": 1_000_020} for frame in frames)
 
 
-def _weight(value: object) -> int:
+def weight(value: object) -> int:
     """How many objects hang on one; text and numbers do not count."""
     seen = {id(value)}
     stack: list[Any] = [value]
@@ -273,7 +273,7 @@ def _flood(events: int) -> int:
             other = wire.session()
             other.emit(f"L{n}", 1).bare(f"{n}x").log(f"{n}y", f"L{n}", 1).result(f"{n}z").end()
             other.delete()
-    return _weight(wire.oracle)
+    return weight(wire.oracle)
 
 
 def test_what_is_remembered_does_not_grow() -> None:
@@ -283,14 +283,14 @@ def test_what_is_remembered_does_not_grow() -> None:
 
 
 def test_one_long_connection_does_not_grow_either() -> None:
-    def weight(events: int) -> int:
+    def weight_after(events: int) -> int:
         wire = Wire(horizon=32)
         call = wire.session().emit("A", 0).bare("a0")
         for n in range(1, events + 1):
             call.log(f"a{n}", "A", n)
-        return _weight(wire.oracle)
+        return weight(wire.oracle)
 
-    assert weight(4_000) < weight(500) * 1.2
+    assert weight_after(4_000) < weight_after(500) * 1.2
 
 
 def test_the_horizon_limits_what_is_compared() -> None:

@@ -24,13 +24,7 @@ def check(
         list[Path], typer.Argument(metavar="TRACE", help="Recordings (reattach-trace/1), plain or packed with gzip.")
     ],
     profile: shared.ProfileOption = Profile.MCP,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="What the server declares of itself: TOML, or default or short; what the recording says if not given.",
-        ),
-    ] = None,
+    policy: shared.RecordedPolicy = None,
     format_: shared.ReportFormat = Format.TEXT,
     output: shared.Output = None,
     fail_on: shared.FailOnOption = FailOn.MUST,

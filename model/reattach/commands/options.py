@@ -51,6 +51,14 @@ PolicyFile = Annotated[
     str | None,
     typer.Option("--policy", metavar="FILE", help="What the server declares of itself: TOML, or default or short."),
 ]
+RecordedPolicy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="FILE",
+        help="What the server declares of itself: TOML, or default or short; what the recording says if not given.",
+    ),
+]
 StimulusOption = Annotated[
     str | None,
     typer.Option(

@@ -18,7 +18,7 @@ from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome, Profile, Report
 
-_INCOMPLETE = (
+INCOMPLETE = (
     "The recording does not say that it is complete: no cursor or session id is taken for one that was never issued."
 )
 
@@ -55,6 +55,9 @@ class Judging:
     path: Path
     header: TraceHeader
     profile: Profile
+    revision: Revision
+    """That of requests which name none."""
+    declaration: Declaration
     oracle: Oracle
     read: int = 0
     """How many observations were judged."""
@@ -76,8 +79,8 @@ class Judging:
     def judged(self, problem: TraceError | None = None, *, interrupted: bool = False) -> Judged:
         """What it says so far. ``problem`` is why it could not be read to its end."""
         report = self.oracle.report(self.profile)
-        incomplete = () if self.header.complete else (_INCOMPLETE,)
-        notes = (*report.notes, *incomplete, _how_far(self.read, problem, interrupted=interrupted))
+        incomplete = () if self.header.complete else (INCOMPLETE,)
+        notes = (*report.notes, *incomplete, how_far(self.read, problem, interrupted=interrupted))
         return Judged(
             path=self.path,
             header=self.header,
@@ -88,25 +91,30 @@ class Judging:
 
 
 def begin(
-    path: Path, header: TraceHeader, *, profile: Profile, declaration: Declaration | None = None, registry: Registry
+    path: Path,
+    header: TraceHeader,
+    *,
+    line: int = 1,
+    profile: Profile,
+    declaration: Declaration | None = None,
+    registry: Registry,
 ) -> Judging:
-    """Begin to judge what has this header. ``declaration`` goes before the header's own. Raises TraceError."""
+    """Begin to judge what has this header, which stands on a line. ``declaration`` goes before the header's own.
+
+    Raises TraceError.
+    """
     revisions = {revision.value: revision for revision in Revision}
     if header.revision and header.revision not in revisions:
-        raise TraceError(path, 1, f"revision: one of {', '.join(revisions)} is needed")
+        raise TraceError(path, line, f"revision: one of {', '.join(revisions)} is needed")
     if declaration is None:
         declaration = header.declaration
         try:
             check_declaration("declaration", declaration)
         except PolicyError as error:
-            raise TraceError(path, 1, str(error)) from None
-    oracle = Oracle(
-        revision=revisions.get(header.revision, NEWEST_WITH_RESUMPTION),
-        declaration=declaration,
-        complete=header.complete,
-        registry=registry,
-    )
-    return Judging(path, header, profile, oracle)
+            raise TraceError(path, line, str(error)) from None
+    revision = revisions.get(header.revision, NEWEST_WITH_RESUMPTION)
+    oracle = Oracle(revision=revision, declaration=declaration, complete=header.complete, registry=registry)
+    return Judging(path, header, profile, revision, declaration, oracle)
 
 
 def judge_recording(
@@ -135,11 +143,12 @@ def judge_recording(
 
 def unreadable(path: Path, problem: TraceError | None, *, interrupted: bool = False) -> Judged:
     """What is said of a recording of which not even the header could be read."""
-    report = Report(clauses=(), notes=(_how_far(0, problem, interrupted=interrupted),))
+    report = Report(clauses=(), notes=(how_far(0, problem, interrupted=interrupted),))
     return Judged(path=path, header=None, report=report, problem=problem, interrupted=interrupted)
 
 
-def _how_far(read: int, problem: TraceError | None, *, interrupted: bool) -> str:
+def how_far(read: int, problem: TraceError | None, *, interrupted: bool) -> str:
+    """How much of a recording was judged, and why no more."""
     judged = "1 observation was" if read == 1 else f"{read} observations were"
     if problem is not None:
         return f"bad at {problem}; {judged} before that judged, and nothing after it."
@@ -147,32 +156,37 @@ def _how_far(read: int, problem: TraceError | None, *, interrupted: bool) -> str
 
 
 def merge(judged: Sequence[Judged], registry: Registry) -> Report:
-    """What several recordings say together: of each clause the worst, of each finding its shortest exchange."""
+    """What several recordings say together; findings and notes name the file that they are of."""
     if len(judged) == 1:
         return judged[0].report
+    return merge_reports([(str(each.path), each.report) for each in judged], registry)
+
+
+def merge_reports(named: Sequence[tuple[str, Report]], registry: Registry) -> Report:
+    """What several reports say together: of each clause the worst, of each finding its shortest exchange."""
     findings: dict[tuple[str, str, str], Finding] = {}
-    for each in judged:
-        for finding in each.report.findings:
+    for name, report in named:
+        for finding in report.findings:
             key = (finding.clause, finding.fault.value, finding.kind.value)
-            named = evolve(finding, summary=f"{each.path}: {finding.summary}")
-            known = findings.get(key, named)
-            shortest = named if len(named.evidence) < len(known.evidence) else known
+            shown = evolve(finding, summary=f"{name}: {finding.summary}")
+            known = findings.get(key, shown)
+            shortest = shown if len(shown.evidence) < len(known.evidence) else known
             findings[key] = evolve(shortest, times=finding.times + (known.times if key in findings else 0))
     order = {clause: place for place, clause in enumerate(registry)}
     return Report(
-        clauses=_merged_clauses(judged, order),
+        clauses=_merged_clauses([report for _, report in named], order),
         findings=tuple(sorted(findings.values(), key=lambda each: (order[each.clause], each.fault.value))),
-        notes=_merged_notes(judged),
+        notes=_merged_notes(named),
     )
 
 
 _WORST_FIRST = (Outcome.VIOLATED, Outcome.HELD, Outcome.NOT_OBSERVED)
 
 
-def _merged_clauses(judged: Sequence[Judged], order: dict[str, int]) -> tuple[ClauseResult, ...]:
+def _merged_clauses(reports: Sequence[Report], order: dict[str, int]) -> tuple[ClauseResult, ...]:
     by_clause: dict[str, list[ClauseResult]] = {}
-    for each in judged:
-        for result in each.report.clauses:
+    for report in reports:
+        for result in report.clauses:
             by_clause.setdefault(result.clause, []).append(result)
     merged = []
     for clause in sorted(by_clause, key=order.__getitem__):
@@ -184,14 +198,14 @@ def _merged_clauses(judged: Sequence[Judged], order: dict[str, int]) -> tuple[Cl
     return tuple(merged)
 
 
-def _merged_notes(judged: Sequence[Judged]) -> tuple[str, ...]:
+def _merged_notes(named: Sequence[tuple[str, Report]]) -> tuple[str, ...]:
     """What holds of all is said once, and the rest under the names of the files; so are the faults of each."""
-    common = [note for note in judged[0].report.notes if all(note in each.report.notes for each in judged)]
+    common = [note for note in named[0][1].notes if all(note in report.notes for _, report in named)]
     notes = list(common)
-    for each in judged:
-        faults = dict.fromkeys(f"{finding.clause} {finding.fault.value}" for finding in each.report.findings)
-        notes += [f"{each.path}: {note}" for note in each.report.notes if note not in common]
-        notes += [f"{each.path}: {', '.join(faults)}"] if faults else []
+    for name, report in named:
+        faults = dict.fromkeys(f"{finding.clause} {finding.fault.value}" for finding in report.findings)
+        notes += [f"{name}: {note}" for note in report.notes if note not in common]
+        notes += [f"{name}: {', '.join(faults)}"] if faults else []
     return tuple(notes)
 
 

@@ -115,6 +115,16 @@ def shadows(
     return tuple(_observe(run, Seen(number, each), clause) for number, each in enumerate(evidence, start=1))
 
 
+def shadow_of_last(
+    observations: Sequence[Observation], revision: Revision, declaration: Declaration, clause: str
+) -> Shadow | None:
+    """For the last of what was observed what the machine says, if all is there that was observed before it."""
+    run = Run(revision=revision, declaration=declaration, complete=True, horizon=4096)
+    for number, each in enumerate(observations[:-1], start=1):
+        deque(take(run, Seen(number, each)), maxlen=0)
+    return _observe(run, Seen(len(observations), observations[-1]), clause)
+
+
 def _observe(run: Run, seen: Seen, clause: str) -> Shadow | None:
     # A call is settled on the connection that followed it last.
     connection = seen.observation.last if isinstance(seen.observation, Settled) else seen.observation.connection
@@ -231,7 +241,7 @@ class _Asked:
         """Let the machine answer the session's requests for views in order, and write on this connection."""
         result: Result | None = None
         taken_by: int | None = None
-        for exchange in session.exchanges:
+        for exchange in session.exchanges.values():
             asked = self.input_of(exchange, played)
             if asked is None:
                 continue
