@@ -62,7 +62,7 @@ _DEPLOYMENTS = {
 }
 """A deployment of each mode, with clients that keep a session and without."""
 
-_CLAUSES = {
+CLAUSES = {
     Reason.SESSION_MISSING: "SES-3",
     Reason.SESSION_UNKNOWN: "SES-2",
     Reason.CURSOR_MALFORMED: "CUR-2",
@@ -71,6 +71,7 @@ _CLAUSES = {
     Reason.CURSOR_AHEAD: "CUR-5",
     Reason.CURSOR_MISMATCH: "CUR-6",
 }
+"""The clause that each reason follows from."""
 
 
 @frozen
@@ -225,7 +226,7 @@ def _case(name: str, told: str, question: Plain) -> Case:
     match expected["decision"]:
         case "refuse":
             reason = Reason(expected["reason"])
-            clauses: tuple[str, ...] = (_CLAUSES[reason],) if reason in _CLAUSES else ()
+            clauses: tuple[str, ...] = (CLAUSES[reason],) if reason in CLAUSES else ()
         case "re-attach":
             clauses = ("CUR-7", "CUR-8")
         case "replay":
