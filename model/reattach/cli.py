@@ -23,6 +23,7 @@ from reattach.commands.replay import replay
 from reattach.commands.serve import serve
 from reattach.commands.soak import soak
 from reattach.commands.vectors import vectors
+from reattach.commands.watch import watch
 from reattach.io.baseline import BaselineError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
@@ -35,6 +36,7 @@ from reattach.live.serve import ServeError
 from reattach.live.soak.process import NoProcessError
 from reattach.live.stimulus import StimulusError
 from reattach.live.target import BadCommandError
+from reattach.live.watch.fault import FaultError
 from reattach.live.wire import WireError
 
 app = typer.Typer(
@@ -44,13 +46,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, check, oracle, soak, prove, replay, vectors, serve, explain):
+for _command in (demo, probe, check, oracle, watch, soak, prove, replay, vectors, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
     BadCommandError,
     BaselineError,
     DemoError,
+    FaultError,
     NoProcessError,
     OptionsError,
     OutputError,

@@ -8,17 +8,20 @@ import json
 import os
 from pathlib import Path
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from reattach.io.files import OutputError
 from reattach.io.redact import GrowingRedactor, make_redactor
-from reattach.io.trace import TraceHeader, observation_to_json, trace_lines
-from reattach.oracle.observation import Observation, Request, Response
+from reattach.io.trace import DEEPEST, TraceHeader, observation_to_json, trace_lines
+from reattach.oracle.observation import Body, Frame, Observation, Request
 
 
 @define
 class RecordingFile:
-    """A recording that is being written, without secrets. What was in the file before is replaced."""
+    """A recording that is being written, without secrets. What was in the file before is replaced.
+
+    Whoever makes the observations tells the redactor of a secret before the observation that carries it.
+    """
 
     path: Path
     redactor: GrowingRedactor
@@ -43,9 +46,7 @@ class RecordingFile:
         """Write an observation. A failure is kept in ``problem``, and nothing is written after it."""
         if self._file < 0 or self.problem is not None:
             return
-        if isinstance(observation, Request | Response) and observation.session:
-            self.redactor.tell(observation.session)
-        line = json.dumps(observation_to_json(observation))
+        observation, line = _writable(observation)
         redacted = self.redactor.observation(observation, line)
         self._write(line if redacted is None else json.dumps(observation_to_json(redacted)))
         self.lines += self.problem is None
@@ -63,3 +64,28 @@ class RecordingFile:
                 data = data[os.write(self._file, data) :]
         except OSError as error:
             self.problem = OutputError(self.path, error.strerror or str(error))
+
+
+def _writable(observation: Observation) -> tuple[Observation, str]:
+    """The observation and its line; without its message, if that is one that a reader of recordings refuses."""
+    try:
+        line = json.dumps(observation_to_json(observation), allow_nan=False)
+        if line.count("[") + line.count("{") <= DEEPEST or _depth(line) <= DEEPEST:
+            return observation, line
+    except (ValueError, RecursionError):
+        pass
+    assert isinstance(observation, Request | Body | Frame), "nothing else has what a reader refuses"
+    left = evolve(observation, payload=None)
+    return left, json.dumps(observation_to_json(left))
+
+
+def _depth(line: str) -> int:
+    """How deep arrays and objects are nested; brackets inside of strings may make it more."""
+    depth = deepest = 0
+    for character in line:
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest

@@ -181,6 +181,11 @@ class GrowingRedactor:
             name = f"secret-{self._digest(value)[:_SHORT]}"
             self._add(value, _redactor({}, {form: name for form in (value, value.partition(" ")[2].strip()) if form}))
 
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """The values of headers that hold credentials, as far as they are known."""
+        return tuple(secret for secret, (_, redactor) in self._known.items() if not redactor.sessions)
+
     def text(self, text: str) -> str:
         """The text without any secret that is known."""
         for redactor in self._in(text):

@@ -10,15 +10,20 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
+from reattach.machine.cursor import MAX_INTEGER
+
 MAX_BLOCK = 64 * 1024 * 1024
 """Bytes one event may have. A bound on memory, far above anything a server sends on purpose."""
+
+_DIGITS = 15
+"""A ``retry`` of more digits is as good as for ever."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOM = b"\xef\xbb\xbf"
 
 
 class BlockTooLargeError(Exception):
-    """An event stream sent ``MAX_BLOCK`` bytes without completing an event."""
+    """An event stream sent more bytes than an event may have without completing one."""
 
 
 @frozen
@@ -44,7 +49,9 @@ class CommentLine:
 class Decoder:
     """Takes the body of one event stream in pieces of any size; yields events and comments in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = MAX_BLOCK) -> None:
+        """``limit`` is the bytes that one event may have."""
+        self._limit = limit
         self._buffer = bytearray()
         self._scanned = 0
         self._position = 0
@@ -59,7 +66,7 @@ class Decoder:
     def feed(self, piece: bytes) -> Iterator[Event | CommentLine]:
         """Decode the next piece of the body.
 
-        Raises ``BlockTooLargeError`` if a block grows past ``MAX_BLOCK``.
+        Raises ``BlockTooLargeError`` if a block grows past the limit.
         """
         self._buffer += piece
         if self._at_start:
@@ -77,8 +84,8 @@ class Decoder:
             match = _LINE_END.search(self._buffer, self._scanned)
             if match is None:
                 self._scanned = len(self._buffer)
-                if len(self._buffer) > MAX_BLOCK:
-                    raise BlockTooLargeError(f"an event of more than {MAX_BLOCK} bytes")
+                if len(self._buffer) > self._limit:
+                    raise BlockTooLargeError(f"an event of more than {self._limit} bytes")
                 return
             line = bytes(self._buffer[: match.start()])
             self._skip_newline = match.group() == b"\r" and match.end() == len(self._buffer)
@@ -107,11 +114,11 @@ class Decoder:
                 self._data = []
             self._data.append(value)
             self._size += len(value)
-            if self._size > MAX_BLOCK:
-                raise BlockTooLargeError(f"an event of more than {MAX_BLOCK} bytes")
+            if self._size > self._limit:
+                raise BlockTooLargeError(f"an event of more than {self._limit} bytes")
         elif name == "event":
             self._event = value
         elif name == "id" and "\0" not in value:
             self._id = value
         elif name == "retry" and value.isascii() and value.isdigit():
-            self._retry = int(value)
+            self._retry = int(value) if len(value) <= _DIGITS else MAX_INTEGER
