@@ -84,7 +84,7 @@ def test_a_clients_manifest_is_read(tmp_path: Path) -> None:
     assert client.built.parent.name == "clients"
     assert evolve(client, builds_in="servers/some").built == evolve(ALL[0], name="some", builds_in="").built
     path.write_text(text)
-    with pytest.raises(ManifestError, match="has no .url"):
+    with pytest.raises(ManifestError, match=r"has no \{url\}"):
         read_client(path)
 
 

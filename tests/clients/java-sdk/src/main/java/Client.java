@@ -52,7 +52,8 @@ public final class Client {
                 .build();
         McpSyncClient client = McpClient.sync(transport)
                 .loggingConsumer(said -> tell(Map.of("applied", said)))
-                .progressConsumer(said -> tell(Map.of("applied", said, "call", said.progressToken())))
+                .progressConsumer(said ->
+                        tell(Map.of("applied", Map.of("method", "notifications/progress", "params", said))))
                 .build();
         client.initialize();
         client.setLoggingLevel(LoggingLevel.DEBUG);
