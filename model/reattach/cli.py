@@ -14,6 +14,7 @@ import typer
 import reattach
 from reattach.clauses import RegistryError
 from reattach.commands.check import check
+from reattach.commands.client import client
 from reattach.commands.demo import demo
 from reattach.commands.explain import explain
 from reattach.commands.oracle import oracle
@@ -30,6 +31,7 @@ from reattach.io.plain import plain
 from reattach.io.policy_file import PolicyError
 from reattach.io.run import EXIT_USAGE
 from reattach.io.trace import TraceError
+from reattach.live.clients.scripts import ScriptError
 from reattach.live.demo import DemoError
 from reattach.live.probe import OptionsError
 from reattach.live.serve import ServeError
@@ -46,7 +48,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for _command in (demo, probe, check, oracle, watch, soak, prove, replay, vectors, serve, explain):
+for _command in (demo, probe, client, check, oracle, watch, soak, prove, replay, vectors, serve, explain):
     app.command()(_command)
 
 BAD_INPUT: tuple[type[Exception], ...] = (
@@ -60,6 +62,7 @@ BAD_INPUT: tuple[type[Exception], ...] = (
     PolicyError,
     ProveError,
     RegistryError,
+    ScriptError,
     ServeError,
     StimulusError,
     TraceError,

@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from reattach.io.policy_file import read_policy
-from reattach.live.mutants.base import applied
+from reattach.live.mutants.base import Mutant, applied
+from reattach.live.mutants.generated import Generated
 from reattach.live.mutants.registry import MUTANTS, UnknownMutantError, served_named
 from reattach.live.serve import ServeOptions, run_server
 from reattach.live.server.settings import Settings
@@ -41,13 +42,18 @@ def serve(
     options = ServeOptions(host=host, port=port, allow_remote=allow_remote, settings=settings)
     if mutant is None:
         return run_server(options)
-    try:
-        chosen = served_named(mutant)
-    except UnknownMutantError as error:
-        raise typer.BadParameter(str(error), param_hint="'--mutant'") from None
+    chosen = mutant_for(mutant)
     print(f"with a mistake, {chosen.name}: {chosen.wrong}", file=sys.stderr)
     with applied(chosen):
         return run_server(options)
+
+
+def mutant_for(name: str) -> Mutant | Generated:
+    """The mutant that ``--mutant`` names. Raises BadParameter."""
+    try:
+        return served_named(name)
+    except UnknownMutantError as error:
+        raise typer.BadParameter(str(error), param_hint="'--mutant'") from None
 
 
 def _tokens(given: Sequence[str]) -> dict[str, str]:

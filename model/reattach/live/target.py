@@ -117,17 +117,8 @@ class Command:
             return
         self._process = None
         try:
-            family = _descendants(process.pid)
-            if asking:
-                await _ask_to_end(process, family)
+            await end_process(process, asking=asking)
         finally:
-            # Also on cancellation: nothing that we started stays behind.
-            _signal_group(process.pid, signal.SIGKILL)
-            for member in family:
-                with contextlib.suppress(psutil.Error):
-                    member.kill()
-            await asyncio.shield(process.wait())
-            await asyncio.shield(_gone(family))
             if self._reader is not None:
                 self._reader.cancel()
                 await asyncio.wait({self._reader})
@@ -198,6 +189,23 @@ async def answers(endpoint: Endpoint, tls: ssl.SSLContext | None) -> bool:
     finally:
         sent.close(Cut.RESET)
     return True
+
+
+async def end_process(process: asyncio.subprocess.Process, *, asking: bool = True) -> None:
+    """End a process that was started as the leader of a group, with its group and what its children started."""
+    family: list[psutil.Process] = []
+    try:
+        family = _descendants(process.pid)
+        if asking:
+            await _ask_to_end(process, family)
+    finally:
+        # Also on cancellation: nothing that we started stays behind.
+        _signal_group(process.pid, signal.SIGKILL)
+        for member in family:
+            with contextlib.suppress(psutil.Error):
+                member.kill()
+        await asyncio.shield(process.wait())
+        await asyncio.shield(_gone(family))
 
 
 async def _ask_to_end(process: asyncio.subprocess.Process, family: list[psutil.Process]) -> None:

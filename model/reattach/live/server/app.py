@@ -123,6 +123,12 @@ class Endpoint:
         for name in self.host.session_names:
             self.host.take(name, Terminate())
 
+    def forms(self, name: str) -> Forms:
+        """How the events of a session look; raises KeyError if it is over."""
+        guest, session = self._guests[name], self.host.session(name)
+        tag = "" if session is None else session.tag
+        return Forms(tag, guest.revision, guest.reattaches, self.settings.policy.retry_ms)
+
     # One request
 
     async def _answer(self, request: HttpRequest, visit: ExitStack) -> ASGIApp:
@@ -246,10 +252,7 @@ class Endpoint:
         return None
 
     def _delivery(self, request: HttpRequest, name: str) -> Delivery:
-        guest, session = self._guests[name], self.host.session(name)
-        tag = "" if session is None else session.tag
-        forms = Forms(tag, guest.revision, guest.reattaches, self.settings.policy.retry_ms)
-        return Delivery(self.host, name, forms, request.scope["state"][STATE_KEY])
+        return Delivery(self.host, name, self.forms(name), request.scope["state"][STATE_KEY])
 
     def _opened(
         self, delivery: Delivery, given: OpenStream | Resume, identifier: RequestId | None, cursors: tuple[str, ...]

@@ -1,0 +1,199 @@
+"""The bench: a client program against scripts, a run for each; what was observed is judged when all are over.
+
+Not before: a faulty server of ours is faulty in functions of the machine, which the oracle calls too.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+
+from attrs import frozen
+
+from reattach.clauses import Registry
+from reattach.live.clients.program import Ending, Program
+from reattach.live.clients.scripts import Script
+from reattach.live.clients.server import following
+from reattach.live.mutants.base import Mutant, applied
+from reattach.live.mutants.generated import Generated
+from reattach.live.recorder import Recorder, monotonic_ms
+from reattach.machine.policy import Policy
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
+from reattach.oracle.clients.bench import Bench
+from reattach.oracle.observation import Exited, Json, Observation, Printed, Request, Response
+from reattach.oracle.verdict import Finding, Profile, Report
+
+AT_ONCE = 2
+"""Runs beside each other, if nothing else is asked for."""
+
+OnProgress = Callable[[int, int, Sequence[str]], None]
+"""Takes how many runs are over, of how many, and the scripts that are being followed."""
+
+
+@frozen(kw_only=True)
+class BenchOptions:
+    """Which client is run against what."""
+
+    program: Program
+    scripts: tuple[Script, ...]
+    policy: Policy = Policy()
+    mutant: Mutant | Generated | None = None
+    """A mistake of the server's."""
+    at_once: int = AT_ONCE
+    bound_ms: int | None = None
+    """How long each run may take; what its script says if None."""
+
+
+@frozen(kw_only=True)
+class Run:
+    """One run of the client against one script."""
+
+    script: Script
+    observations: tuple[Observation, ...]
+    ending: Ending
+
+
+@frozen(kw_only=True)
+class BenchResult:
+    """What came of all runs."""
+
+    report: Report
+    runs: tuple[Run, ...]
+    """Those that came to their end, in the order of the scripts."""
+    revision: Revision
+    """The newest that the client and the server agreed on."""
+    client: str
+    """The name and version that the client gives itself."""
+    elapsed_ms: int
+    stopped: str = ""
+    """Why there is less than was asked for."""
+
+
+async def run_bench(
+    options: BenchOptions, registry: Registry, profile: Profile, on_progress: OnProgress | None = None
+) -> BenchResult:
+    """Run the client against every script, and judge it. Raises BadCommandError if it cannot be started at all.
+
+    If that is cancelled, what has come to its end is judged.
+    """
+    began = monotonic_ms()
+    runs: list[Run] = []
+    stopped = ""
+    with nullcontext() if options.mutant is None else applied(options.mutant):
+        try:
+            await _run_all(options, runs, on_progress)
+        except asyncio.CancelledError:
+            stopped = "interrupted"
+            if (task := asyncio.current_task()) is not None:
+                task.uncancel()
+    order = list(options.scripts)
+    runs.sort(key=lambda run: order.index(run.script))
+    return _judged(runs, registry, profile, monotonic_ms() - began, stopped)
+
+
+async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgress | None) -> None:
+    waiting = list(options.scripts)
+    running: list[str] = []
+
+    def report() -> None:
+        if on_progress is not None:
+            on_progress(len(runs), len(options.scripts), tuple(running))
+
+    async def work() -> None:
+        while waiting:
+            script = waiting.pop(0)
+            running.append(script.name)
+            report()
+            runs.append(await run_script(options.program, script, options.policy, options.bound_ms))
+            running.remove(script.name)
+            report()
+
+    workers = [asyncio.create_task(work()) for _ in range(min(options.at_once, len(waiting)))]
+    try:
+        done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+        for worker in done:
+            worker.result()
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def run_script(program: Program, script: Script, policy: Policy, bound_ms: int | None = None) -> Run:
+    """One run: a server of its own, and the client until it ends or its time is over."""
+    observations: list[Observation] = []
+    recorder = Recorder(_Unjudged(), sink=lambda observation, _: observations.append(observation))
+
+    def printed(line: str) -> None:
+        payload: Json = None
+        try:
+            payload = json.loads(line)
+        except (ValueError, RecursionError):
+            payload = None
+        said = payload if isinstance(payload, Mapping) else None
+        recorder.record(Printed(at=recorder.now(), payload=said, size=len(line)), script.name)
+
+    async with following(script, recorder, policy) as url:
+        ending = await program.run(url, script.calls, bound_ms or script.bound_ms, printed)
+        recorder.record(Exited(at=recorder.now(), status=ending.status), script.name)
+    return Run(script=script, observations=tuple(observations), ending=ending)
+
+
+class _Unjudged:
+    """Judges nothing while it is being observed."""
+
+    def observe(self, observation: Observation, *, experiment: str = "") -> Sequence[Finding]:
+        return ()
+
+
+def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_ms: int, stopped: str) -> BenchResult:
+    bench = Bench(registry)
+    for run in runs:
+        bench.enter(run.script.name, run.observations, profile)
+    revision = max((_revision_of(run) for run in runs), key=lambda each: each.value, default=NEWEST_WITH_RESUMPTION)
+    silent = [run for run in runs if not any(isinstance(each, Response) for each in run.observations)]
+    notes = [f"{run.script.name}: the client asked for nothing ({how_it_ended(run.ending)})" for run in silent]
+    notes += [
+        f"{run.script.name}: {how_it_ended(run.ending)}"
+        for run in runs
+        if run not in silent and not run.script.rules and run.ending.status != 0
+    ]
+    if runs and len(silent) == len(runs):
+        stopped = stopped or f"the client asked for nothing ({how_it_ended(runs[0].ending)})"
+    return BenchResult(
+        report=bench.report(profile, revision, notes),
+        runs=tuple(runs),
+        revision=revision,
+        client=next(filter(None, map(_client_of, runs)), ""),
+        elapsed_ms=elapsed_ms,
+        stopped=stopped,
+    )
+
+
+def how_it_ended(ending: Ending) -> str:
+    """The end of a program, for people."""
+    how = "it was not over in time" if ending.status is None else f"exit status {ending.status}"
+    return f"{how}; last on stderr: {ending.last_words}" if ending.last_words else how
+
+
+def _initialize_of(run: Run) -> Mapping[str, Json]:
+    for each in run.observations:
+        if isinstance(each, Request) and each.rpc_method == "initialize" and isinstance(each.payload, Mapping):
+            params = each.payload.get("params")
+            return params if isinstance(params, Mapping) else {}
+    return {}
+
+
+def _client_of(run: Run) -> str:
+    info = _initialize_of(run).get("clientInfo")
+    if not isinstance(info, Mapping):
+        return ""
+    return " ".join(str(info[key])[:80] for key in ("name", "version") if info.get(key))
+
+
+def _revision_of(run: Run) -> Revision:
+    """The revision that a run was held in: what the client names in its requests, else what it asked for."""
+    named = [each.revision for each in run.observations if isinstance(each, Request) and each.revision]
+    asked = _initialize_of(run).get("protocolVersion")
+    wanted = named[-1] if named else asked
+    return next((each for each in Revision if each.value == wanted), NEWEST_WITH_RESUMPTION)

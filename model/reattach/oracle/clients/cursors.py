@@ -1,0 +1,234 @@
+"""CLI-1, CLI-5, CLI-6, CLI-8, CLI-10: what the client does with its cursors, and with what comes on its connections."""
+
+from collections.abc import Iterator
+
+from reattach.oracle.clients.beside import Beside, Exchange, Resumption, Sent, Stream
+from reattach.oracle.clients.judgement import (
+    SILENT,
+    Judgement,
+    Unseen,
+    broken,
+    is_before,
+    judge,
+    named,
+    position_of,
+    was_taken,
+)
+from reattach.oracle.judges.base import Held
+from reattach.oracle.record import Seen
+from reattach.oracle.verdict import Fault
+
+NO_RESUMPTION = "the client resumed no stream"
+
+
+@judge("CLI-1")
+def cursor_follows_application(run: Beside) -> Iterator[Judgement]:
+    """Each resumption's cursor: the last event that was applied, neither before nor after it."""
+    if not run.resumptions:
+        yield Unseen("CLI-1", NO_RESUMPTION)
+    for resumption in run.resumptions:
+        if any(each.key for each in resumption.past):
+            yield from _cursor(run, resumption)
+
+
+def _cursor(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
+    exchange, past, place = resumption.exchange, resumption.past, position_of(resumption)
+    if place is None:
+        yield broken(
+            run,
+            "CLI-1",
+            Fault.CURSOR_AHEAD,
+            f"the client resumed from {exchange.cursor}, which was never sent whole",
+            *past[-1:],
+            *[sent.exchange for sent in past[-1:]],
+            last=exchange.asked,
+        )
+        return
+    behind = next((sent for sent in past[place + 1 :] if sent.key and was_taken(run, sent, exchange.asked)), None)
+    if behind is not None:
+        yield broken(
+            run,
+            "CLI-1",
+            Fault.CURSOR_NOT_ADVANCED,
+            f"the client resumed from {exchange.cursor}, though it had applied {named(behind)} after it",
+            past[place],
+            behind,
+            behind.exchange,
+            *run.said.applied.get(behind.key, ())[:1],
+            last=exchange.asked,
+        )
+        return
+    lost = next((sent for sent in past[: place + 1] if _is_never_applied(run, sent)), None)
+    if lost is not None:
+        yield broken(
+            run,
+            "CLI-1",
+            Fault.CURSOR_AHEAD,
+            f"the client resumed from {exchange.cursor} and never applied {named(lost)}, which had come by then",
+            lost,
+            lost.exchange,
+            last=exchange.asked,
+        )
+        return
+    yield Held("CLI-1")
+
+
+def _is_never_applied(run: Beside, sent: Sent) -> bool:
+    """Whether a message that the program would have printed was not: it prints the others."""
+    return (
+        bool(sent.key) and not sent.final and sent.read and bool(run.said.applied) and sent.key not in run.said.applied
+    )
+
+
+@judge("CLI-5")
+def resumption_is_a_get(run: Beside) -> Iterator[Judgement]:
+    """The method of each resumption of a call's stream."""
+    if not run.resumptions:
+        yield Unseen("CLI-5", NO_RESUMPTION)
+    for resumption in run.resumptions:
+        if resumption.exchange.request.method == "GET":
+            yield Held("CLI-5")
+        else:
+            yield broken(
+                run,
+                "CLI-5",
+                Fault.RESUMED_BY_POST,
+                f"the client resumed a stream by {resumption.exchange.request.method}",
+                *(sent for sent in resumption.past if sent.id == resumption.exchange.cursor),
+                last=resumption.exchange.asked,
+            )
+
+
+@judge("CLI-6")
+def old_frames_are_ignored(run: Beside) -> Iterator[Judgement]:
+    """What came on a connection after its stream had been resumed on another."""
+    late = [
+        sent
+        for stream in run.streams.values()
+        for sent in stream.sent
+        if sent.key and sent.resumed is not None and sent.seen.index > sent.resumed.asked.index
+    ]
+    if not late:
+        yield Unseen("CLI-6", "no old connection was open any more when its stream was resumed")
+    elif not run.said.speaks:
+        yield Unseen("CLI-6", SILENT)
+    for sent in late if run.said.speaks else ():
+        applied = _applied_by(run, sent)
+        if applied is None:
+            yield Held("CLI-6")
+        else:
+            yield broken(
+                run,
+                "CLI-6",
+                Fault.OLD_CONNECTION_READ,
+                f"the client applied {named(sent)}, which came on the old connection after it had resumed the stream",
+                sent,
+                sent.resumed,
+                last=applied,
+            )
+
+
+@judge("CLI-8")
+def wrong_position_is_an_error(run: Beside) -> Iterator[Judgement]:
+    """What came on a view that had stated another position than the client's cursor."""
+    wrong = [(stream, each) for stream in run.streams.values() for each in stream.exchanges if each.misplaced]
+    if not wrong:
+        yield Unseen("CLI-8", NO_RESUMPTION if not run.resumptions else "no view stated a wrong position")
+    for stream, exchange in wrong:
+        if not run.said.speaks:
+            yield Unseen("CLI-8", SILENT)
+        else:
+            yield from _misplaced(run, stream, exchange)
+
+
+def _misplaced(run: Beside, stream: Stream, exchange: Exchange) -> Iterator[Judgement]:
+    after = [sent for sent in stream.sent if sent.exchange is exchange and sent.key]
+    for sent in after:
+        applied = _applied_by(run, sent)
+        if applied is not None:
+            yield broken(
+                run,
+                "CLI-8",
+                Fault.POSITION_IGNORED,
+                f"the client asked for what follows {exchange.cursor}, was told another position, and applied"
+                f" {named(sent)} of that view",
+                *(each for each in stream.sent if each.id == exchange.cursor),
+                exchange.misplaced,
+                sent,
+                last=applied,
+            )
+            return
+    if after:
+        yield Held("CLI-8")
+
+
+def _applied_by(run: Beside, sent: Sent) -> Seen | None:
+    """The line that shows that a message was applied, if it came on no other connection of its stream."""
+    stream = sent.exchange.stream
+    if stream is None or any(each.key == sent.key and each.exchange is not sent.exchange for each in stream.sent):
+        return None
+    if sent.final:
+        return run.said.answer(stream.label)
+    return next(iter(run.said.applied.get(sent.key, ())), None)
+
+
+@judge("CLI-10")
+def one_cursor_per_stream(run: Beside) -> Iterator[Judgement]:
+    """No stream is resumed in another's place, and none that has given its response."""
+    for stream in run.streams.values():
+        yield from _after_result(run, stream)
+    for resumption in run.resumptions:
+        yield from _in_anothers_place(run, resumption)
+    if not any(stream.answered is not None and stream.has_ids for stream in run.streams.values()):
+        yield Unseen("CLI-10", "no call with event ids was answered")
+
+
+def _after_result(run: Beside, stream: Stream) -> Iterator[Judgement]:
+    answered = stream.answered
+    if answered is None or not answered.id or answered.exchange.end is None:
+        return
+    for resumption in stream.resumptions:
+        asked = resumption.exchange.asked
+        line = run.said.answer(stream.label) if stream.is_call else None
+        had = resumption.exchange.cursor == answered.id or (line is not None and is_before(line, asked))
+        if answered.seen.index < asked.index and had:
+            yield broken(
+                run,
+                "CLI-10",
+                Fault.RESUME_AFTER_RESULT,
+                "the client resumed a stream whose response it had",
+                answered,
+                answered.exchange,
+                last=asked,
+            )
+            return
+    if stream.is_call:
+        yield Held("CLI-10")
+
+
+def _in_anothers_place(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
+    """A second resumption of a stream that is being read already, while another stream waits for one in vain."""
+    asked, before = resumption.exchange.asked, resumption.before
+    stream = resumption.exchange.stream
+    if before is None or before.connection == 0 or stream is None or len(stream.resumptions) < 2:
+        return
+    waiting = [
+        other
+        for other in run.streams.values()
+        if other is not stream
+        and other.has_ids
+        and not other.resumptions
+        and any(each.end is not None and each.end.index < asked.index for each in other.interruptions)
+    ]
+    for other in waiting[:1]:
+        first = stream.resumptions[0].exchange
+        yield broken(
+            run,
+            "CLI-10",
+            Fault.CURSOR_SHARED,
+            "two streams were cut, and the client resumed one of them twice, and the other never",
+            *[sent for sent in other.sent if sent.id][-1:],
+            other.interruptions[0],
+            first,
+            last=asked,
+        )
