@@ -25,6 +25,7 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from reattach.io.files import write_atomically
 from reattach.io.plain import plain, shorten
+from reattach.io.quick import quick_object, quick_reader
 from reattach.io.redact import Redactor
 from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
@@ -199,7 +200,7 @@ def entry_of(path: Path, number: int, line: dict[str, Any]) -> Entry:
         raise TraceError(path, number, "a second header: a recording has one, on its first line")
     if not isinstance(tag, str) or tag not in TYPES:
         raise TraceError(path, number, f"type: one of {', '.join(TYPES)} is needed")
-    observation: Observation = _structure(path, number, line, TYPES[tag])
+    observation = _QUICK[tag](line) or _structure(path, number, line, TYPES[tag])
     return Entry(observation, experiment)
 
 
@@ -250,6 +251,12 @@ def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]
 
 def json_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
     """The JSON object on a line, read strictly. Raises TraceError."""
+    quick = quick_object(line, DEEPEST)
+    return quick if quick is not None else strict_object(path, number, line)
+
+
+def strict_object(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    """The same, with what is wrong. Raises TraceError."""
     try:
         text = line.decode("utf-8")
         value = _DECODER.decode(text)
@@ -365,3 +372,4 @@ def _make_converter() -> Converter:
 
 
 _CONVERTER = _make_converter()
+_QUICK = {tag: quick_reader(cls, MAX_INTEGER) for tag, cls in TYPES.items()}

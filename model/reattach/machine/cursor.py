@@ -60,11 +60,11 @@ def format_event_id(tag: str, stream: int, seq: int) -> str:
 
 
 def _is_tag(text: str) -> bool:
-    return len(text) in TAG_LENGTHS and all(character in _TAG_CHARACTERS for character in text)
+    return len(text) in TAG_LENGTHS and _TAG_CHARACTERS.issuperset(text)
 
 
 def _is_integer(text: str) -> bool:
     # Sixteen digits bound the work before int() sees the text.
-    if not 1 <= len(text) <= 16 or text[0] == "0" or not all(character in _DIGITS for character in text):
+    if not 1 <= len(text) <= 16 or text[0] == "0" or not _DIGITS.issuperset(text):
         return False
     return int(text) <= MAX_INTEGER

@@ -72,6 +72,26 @@ def message_key(payload: Json) -> str:
     return f"{_name(payload)}:{digest(payload)}"
 
 
+def said(payload: Json) -> tuple[str | None, str | None, Numbered | None, bool]:
+    """What tells one message from others, found at once: its ``message_key`` if that names it (``is_identifying``).
+
+    Then the series that the key belongs to (``label_of_key``), its number (``numbered``), and whether it is a response.
+    """
+    if type(payload) is dict:
+        method = payload.get("method")
+        number = numbered_log(payload)
+        if number is not None and not number.label.startswith("progress:"):
+            return f"{number.label}#{number.n}", number.label, number, False
+        progress = _progress(payload) if number is None else None
+        if progress is not None:
+            label = f"progress:{progress[0]}"
+            return f"{label}:{progress[1]}", label, _counted(label, progress[1]), False
+        if number is None and isinstance(method, str) and not method.startswith(("progress:", "response:")):
+            return None, None, None, False  # named by its digest
+    key = message_key(payload)
+    return key if is_identifying(key) else None, label_of_key(key), numbered(payload), is_response(payload)
+
+
 def normalised_key(payload: Json) -> str:
     """The identity of a message between two runs of one call (``Expect.origin == "metamorphic"``)."""
     number = numbered_log(payload)
@@ -85,10 +105,12 @@ def normalised_key(payload: Json) -> str:
 
 def numbered_log(payload: Json) -> Numbered | None:
     """The label and number of a numbered log notification; None if the message is none."""
-    if not isinstance(payload, Mapping) or payload.get("method") != "notifications/message":
+    if type(payload) is not dict and not isinstance(payload, Mapping):
+        return None
+    if payload.get("method") != "notifications/message":
         return None
     params = payload.get("params")
-    return _find_number(params.get("data"), _DEPTH) if isinstance(params, Mapping) else None
+    return _find_number(params.get("data"), _DEPTH) if type(params) is dict or isinstance(params, Mapping) else None
 
 
 def numbered(payload: Json) -> Numbered | None:
@@ -97,9 +119,11 @@ def numbered(payload: Json) -> Numbered | None:
     if number is not None:
         return number
     progress = _progress(payload)
-    if progress is None or not progress[1].isdigit() or len(progress[1]) > 15:
-        return None
-    return Numbered(f"progress:{progress[0]}", int(progress[1]))
+    return _counted(f"progress:{progress[0]}", progress[1]) if progress is not None else None
+
+
+def _counted(label: str, value: str) -> Numbered | None:
+    return Numbered(label, int(value)) if value.isdigit() and len(value) <= 15 else None
 
 
 def notification_of(applied: Json) -> Json:
@@ -205,10 +229,12 @@ def _name(payload: Json) -> str:
 
 
 def _progress(payload: Json) -> tuple[str, str] | None:
-    if not isinstance(payload, Mapping) or payload.get("method") != "notifications/progress":
+    if type(payload) is not dict and not isinstance(payload, Mapping):
+        return None
+    if payload.get("method") != "notifications/progress":
         return None
     params = payload.get("params")
-    if not isinstance(params, Mapping):
+    if type(params) is not dict and not isinstance(params, Mapping):
         return None
     token, progress = params.get("progressToken"), params.get("progress")
     if not isinstance(token, str | int) or not isinstance(progress, int | float):
@@ -224,7 +250,7 @@ def _find_number(data: Json, depth: int) -> Numbered | None:
             data = json.loads(data)
         except (ValueError, RecursionError):
             return None
-    if isinstance(data, Mapping):
+    if type(data) is dict or isinstance(data, Mapping):
         label, n = data.get("label"), data.get("n")
         if isinstance(label, str) and isinstance(n, int) and not isinstance(n, bool) and abs(n) < 10**15:
             return Numbered(label, n)

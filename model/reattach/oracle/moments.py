@@ -2,7 +2,7 @@
 
 from typing import TypeAlias
 
-from attrs import frozen
+from attrs import define, frozen
 
 from reattach.oracle.record import Call, Event, Exchange, Seen, Session, Stream, View
 
@@ -31,7 +31,7 @@ class Explained:
     seen: Seen
 
 
-@frozen
+@define(eq=False)
 class Delivered:
     """An event with or without a message came on a view, and is in the record now."""
 
@@ -64,6 +64,26 @@ class Delivered:
     def stream(self) -> Stream:
         """The stream that the view is of."""
         return self.view.stream
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is like nearly all: a new message with an id, as one more of a session that goes on as it should.
+
+        Nothing that has to do with a cursor, with the end of a call or a session, or with a second connection of the
+        stream. Of such a delivery most judges have nothing to say; those that do say so of themselves.
+        """
+        event, view = self.event, self.view
+        if not self.first or event is None or not view.ordinary or not event.message or event.response or not event.id:
+            return False
+        exchange, owner = view.exchange, self.owner_call
+        return (
+            view.successor is None
+            and self.collides is None
+            and exchange.held_up_by is None
+            and exchange.first_frame is not self.seen
+            and view.stream.session.ended is None
+            and (owner is None or owner is view.stream.call)
+        )
 
 
 @frozen

@@ -95,7 +95,7 @@ from collections.abc import Mapping
 from reattach.clauses import Registry, load_registry
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
-from reattach.oracle.judges import JUDGES, judged
+from reattach.oracle.judges import judged, judges_of
 from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Observation
 from reattach.oracle.reconstruct import ObservationError, take
@@ -138,15 +138,15 @@ class Oracle:
         """
         run = self._run
         run.index = place or run.index + 1
-        findings = []
+        findings: tuple[Finding, ...] = ()
         for moment in take(run, Seen(run.index, observation, experiment)):
-            for clauses, judge in JUDGES.get(type(moment), ()):
+            for clauses, judge in judges_of(moment):
                 for judgement in judge(run, moment):
                     assert judgement.clause in clauses, f"{judgement.clause} is not declared by {judge}"
                     finding = self._ledger.enter(judgement, profile)
                     if finding is not None:
-                        findings.append(finding)
-        return tuple(findings)
+                        findings += (finding,)
+        return findings
 
     def report(self, profile: Profile = Profile.MCP) -> Report:
         """The verdict so far, under a profile. May be asked for at any time, and more than once."""

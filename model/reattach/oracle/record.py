@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from attrs import define, field, frozen
+from attrs import define, field
 
+from reattach.machine.cursor import Cursor, Presence, parse_cursor
 from reattach.machine.revision import TRAITS, Revision
 from reattach.oracle.declaration import Declaration
-from reattach.oracle.message import Numbered, is_identifying
-from reattach.oracle.observation import Body, Closed, Frame, Observation, Party, Request, Response
+from reattach.oracle.message import Numbered, digest, is_identifying, message_key, normalised_key
+from reattach.oracle.observation import Body, Closed, Frame, Json, Observation, Party, Request, Response
 
 if TYPE_CHECKING:
     from reattach.oracle.moments import Rested
@@ -41,7 +42,7 @@ EVENT_STREAM = "text/event-stream"
 _GAP = 1 << 20
 
 
-@frozen(eq=False)
+@define(eq=False)
 class Seen:
     """An observation and its place in the run."""
 
@@ -76,10 +77,6 @@ class Event:
     """Its place among the first deliveries of the session, from 1."""
     rank: int
     """Its place in its stream; only comparisons mean anything."""
-    key: str
-    normal: str
-    """Its key between two runs of one call."""
-    digest: str
     message: bool
     """Whether it carries a message. An event that does not only moves the cursor (priming)."""
     number: Numbered | None
@@ -89,6 +86,10 @@ class Event:
     after: "Event | None"
     """The last event with a message before it on the view that delivered it first (its cursor's, if none)."""
     size: int
+    _key: str | None = None
+    _normal: str | None = None
+    _digest: str | None = None
+    _parsed: Cursor | None = None
     ambiguous: bool = False
     """Whether its id was given to another event as well."""
     failed: bool = False
@@ -98,6 +99,51 @@ class Event:
     def session(self) -> "Session":
         """The session it belongs to."""
         return self.stream.session
+
+    # What follows from the message is found when it is asked for, which is seldom.
+
+    @property
+    def key(self) -> str:
+        """The identity of its message within the session."""
+        if self._key is None:
+            self._key = message_key(frame_of(self.seen).payload)
+        return self._key
+
+    @property
+    def normal(self) -> str:
+        """Its key between two runs of one call."""
+        if self._normal is None:
+            self._normal = normalised_key(frame_of(self.seen).payload) if self.message else ""
+        return self._normal
+
+    @property
+    def digest(self) -> str:
+        """The digest of its message."""
+        if self._digest is None:
+            self._digest = digest(frame_of(self.seen).payload)
+        return self._digest
+
+    @property
+    def parsed(self) -> Cursor:
+        """Its id, read as a cursor."""
+        if self._parsed is None:
+            self._parsed = parse_cursor((self.id or "",))
+        return self._parsed
+
+    @property
+    def numbers(self) -> tuple[str, int, int]:
+        """Tag, stream and seq of its id; a whole number is a seq without the others; seq -1 if it is neither."""
+        parsed, name = self.parsed, self.id or ""
+        if parsed.presence is Presence.PRESENT:
+            return parsed.tag, parsed.stream, parsed.seq
+        if name.isascii() and name.isdigit() and len(name) <= 16:
+            return "", 0, int(name)
+        return "", 0, -1
+
+    def keep(self, payload: Json) -> None:
+        """Find what follows from the message, because it will not be kept."""
+        self._key, self._digest = message_key(payload), digest(payload)
+        self._normal = normalised_key(payload) if self.message else ""
 
     @property
     def anchor(self) -> "Event | None":
@@ -124,6 +170,8 @@ class Stream:
 
     def log_after(self, event: Event | None) -> list[Event]:
         """The known events after ``event``, with or without a message, in order."""
+        if event is not None and event is self.newest:
+            return []
         return self.log[0 if event is None else bisect_right(self.log, event.rank, key=_rank) :]
 
     def absorb(self, other: "Stream") -> None:
@@ -155,6 +203,10 @@ class Stream:
 
     def place(self, event: Event, position: Event | None) -> None:
         """Put a new event directly after ``position``; at the front if None."""
+        if position is (self.log[-1] if self.log else None):
+            event.rank = _GAP if position is None else position.rank + _GAP
+            self.log.append(event)
+            return
         index = 0 if position is None else bisect_right(self.log, position.rank, key=_rank)
         before = self.log[index - 1].rank if index > 0 else 0
         if index == len(self.log):
@@ -251,6 +303,8 @@ class View:
     """The first view that was granted on its stream while it was open."""
     floor: int = 0
     """The ``seq`` below which its deliveries are no longer known."""
+    ordinary: bool = False
+    """Whether it was asked for without a cursor, or with one of which nothing is known, in a revision with sessions."""
     beyond: str = ""
     """Why what follows its cursor cannot be in the declared window any more; "" if it may be."""
     judged: set[str] = field(factory=set)
@@ -502,7 +556,9 @@ class Session:
     """By JSON-RPC id, oldest first."""
     reused: set[str] = field(factory=set)
     """JSON-RPC ids and series that more than one call of the session claims; they name nothing."""
-    exchanges: list[Exchange] = field(factory=list)
+    exchanges: dict[int, Exchange] = field(factory=dict)
+    open: dict[int, Exchange] = field(factory=dict)
+    """Those of its exchanges that are not over, and may be some that are."""
     doubts: list["Rested"] = field(factory=list)
     """What could not be judged yet, because another view of the session might still bring what is missing."""
     seqs: int = 0
@@ -532,7 +588,18 @@ class Session:
 
     def open_exchanges(self) -> Iterator[Exchange]:
         """Its exchanges that are not over."""
-        return (exchange for exchange in self.exchanges if exchange.is_open)
+        return (exchange for exchange in self.open.values() if exchange.is_open)
+
+    def is_viewed_beside(self, stream: Stream) -> bool:
+        """Whether another of its streams has an open view."""
+        for exchange in self.open.values():
+            if exchange.end is None and exchange.view is not None and exchange.view.stream is not stream:
+                return True
+        return False
+
+    def has_messages_beside(self, stream: Stream) -> bool:
+        """Whether another of its streams has had a message."""
+        return any(event.message for other in self.streams if other is not stream for event in other.log)
 
     def known(self, key: str) -> Event | None:
         """The event that a message key names, if it names one."""
@@ -585,8 +652,9 @@ def body_of(exchange: Exchange) -> Body | None:
 
 def frame_of(seen: Seen) -> Frame:
     """The frame of a delivery."""
-    assert isinstance(seen.observation, Frame)
-    return seen.observation
+    frame = seen.observation
+    assert type(frame) is Frame
+    return frame
 
 
 def drained(exchange: Exchange, seen: Seen, since: Seen) -> bool:

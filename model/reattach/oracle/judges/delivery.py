@@ -1,6 +1,6 @@
 """DEL: nothing twice, nothing lost, nothing astray, in one order, live, and to an end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
@@ -25,7 +25,7 @@ from reattach.oracle.verdict import Fault, Kind
 
 def is_own(moment: Delivered) -> bool:
     """Whether a message of the view's own stream was delivered."""
-    return moment.event is not None and frame_of(moment.seen).has_data and moment.event.stream is moment.stream
+    return moment.event is not None and moment.event.stream is moment.view.stream and frame_of(moment.seen).has_data
 
 
 # DEL-1: nothing twice
@@ -247,19 +247,29 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
 # DEL-3, DEL-4, DEL-5, CUR-1: nothing astray
 
 
-@judge("DEL-3", "DEL-4", "CUR-1", on=Delivered)
-def streams_are_apart(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("DEL-3", "DEL-4", "CUR-1", on=Delivered, plain=True)
+def streams_are_apart(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message that an earlier delivery places on a stream."""
     event, view = moment.event, moment.view
     if event is None or not frame_of(moment.seen).has_data or view.stream.kind is StreamKind.UNKNOWN:
-        return
-    if event.stream is view.stream:
-        others = [stream for stream in view.stream.session.streams if stream is not view.stream]
-        if view.resumed and any(other.messages for other in others) and not _is_misplaced(moment):
-            yield Held("DEL-3")
-        if moment.first and (event.number or event.response) and any(_has_view(other) for other in others):
-            yield Held("DEL-4")
-        return
+        return ()
+    if event.stream is not view.stream:
+        return _astray(event, moment)
+    session, held = view.stream.session, _NOTHING
+    if view.cursor is not None and session.has_messages_beside(view.stream) and not _is_misplaced(moment):
+        held = _OF_ITS_STREAM
+    if moment.first and (event.number or event.response) and session.is_viewed_beside(view.stream):
+        held += _ON_ONE_STREAM
+    return held
+
+
+_NOTHING: tuple[Held, ...] = ()
+_OF_ITS_STREAM = (Held("DEL-3"),)
+_ON_ONE_STREAM = (Held("DEL-4"),)
+
+
+def _astray(event: Event, moment: Delivered) -> Iterator[Judgement]:
+    view = moment.view
     shown = evidence(
         event.stream.opener,
         event.exchange,
@@ -350,22 +360,29 @@ def responses_keep_to_their_stream(run: Run, moment: Delivered) -> Iterator[Judg
 # DEL-6: one order
 
 
-@judge("DEL-6", on=Delivered)
-def the_order_is_one(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("DEL-6", on=Delivered, plain=True)
+def the_order_is_one(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message after another on one view, where a number or an earlier delivery says which comes first."""
     event, previous, view = moment.event, moment.previous, moment.view
     if event is None or previous is None or not is_own(moment) or moment.already or previous.stream is not view.stream:
-        return
+        return ()
     ordered = _in_order(view, previous, event, moment.first)
     if ordered is None:
-        return
-    anchor = view.cursor.anchor if view.cursor is not None else None
-    if not ordered and not moment.first and anchor is not None and event.rank <= anchor.rank:
-        return  # a duplicate, not a disorder
+        return ()
     if ordered:
-        yield Held("DEL-6")
-        return
-    yield Broken(
+        return _ORDERED
+    anchor = view.cursor.anchor if view.cursor is not None else None
+    if not moment.first and anchor is not None and event.rank <= anchor.rank:
+        return ()  # a duplicate, not a disorder
+    return (_disorder(moment, previous, event),)
+
+
+_ORDERED = (Held("DEL-6"),)
+
+
+def _disorder(moment: Delivered, previous: Event, event: Event) -> Broken:
+    view = moment.view
+    return Broken(
         "DEL-6",
         Fault.OUT_OF_ORDER,
         f"{named(event)} came after {named(previous)}, which comes later in the stream",
@@ -475,8 +492,7 @@ def _after_cancellation(moment: Rested, call: Call) -> Iterator[Judgement]:
 
 
 def _exchange_of(view: View, seen: Seen) -> Exchange | None:
-    number = seen.observation.connection
-    return next((e for e in view.stream.session.exchanges if e.number == number), None)
+    return view.stream.session.exchanges.get(seen.observation.connection)
 
 
 # DEL-8: live

@@ -1,8 +1,7 @@
 """EVT: event ids, and what an event without a message does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
@@ -13,21 +12,27 @@ from reattach.oracle.record import Event, Exchange, Run, Seen, View, frame_of
 from reattach.oracle.verdict import Fault
 
 
-@judge("EVT-1", "EVT-4", on=Delivered)
-def an_id_is_one_event(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("EVT-1", "EVT-4", on=Delivered, plain=True)
+def an_id_is_one_event(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """An event with an id. Restating a position is no event, and does not come here."""
-    event, other, view = moment.event, moment.collides, moment.view
-    name = frame_of(moment.seen).id
-    if event is None or not name or is_anonymous(run, moment.stream.session):
-        return
-    if other is None:
-        if not moment.first and event.id == name and event.message and frame_of(moment.seen).has_data:
-            yield Held("EVT-4")
-        if moment.first and len(moment.stream.session.events) > 1:
-            yield Held("EVT-1")
-        return
+    event, frame = moment.event, frame_of(moment.seen)
+    if event is None or not frame.id or is_anonymous(run, moment.view.stream.session):
+        return ()
+    if moment.collides is not None:
+        return (_given_twice(moment, event, moment.collides, frame.id),)
+    if moment.first:
+        return _UNIQUE if len(moment.view.stream.session.events) > 1 else ()
+    return _THE_SAME if event.id == frame.id and event.message and frame.has_data else ()
+
+
+_UNIQUE = (Held("EVT-1"),)
+_THE_SAME = (Held("EVT-4"),)
+
+
+def _given_twice(moment: Delivered, event: Event, other: Event, name: str) -> Broken:
+    view = moment.view
     again = view.resumed and other.stream is event.stream
-    yield Broken(
+    return Broken(
         "EVT-4" if again else "EVT-1",
         Fault.ID_CHANGED_MEANING if again else Fault.ID_NOT_UNIQUE,
         f"id {name} came with another message than before"
@@ -37,47 +42,31 @@ def an_id_is_one_event(run: Run, moment: Delivered) -> Iterator[Judgement]:
     )
 
 
-@judge("EVT-2", on=Delivered)
-def seqs_increase(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("EVT-2", on=Delivered, plain=True)
+def seqs_increase(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A new event whose id can be read as a number: in the standard's grammar, or a whole number."""
     event, before = moment.event, moment.position
     if event is None or not moment.first or event.id is None or moment.collides is not None:
-        return
-    tag, stream, seq = _number(event.id)
+        return ()
+    tag, stream, seq = event.numbers
     if seq < 0:
-        return
-    if stream and moment.stream.session.seqs_seen.get(seq, stream) != stream:
-        yield Broken(
-            "EVT-2",
-            Fault.ID_NOT_UNIQUE,
-            f"seq {seq} was given to events of two streams",
-            evidence(moment.view.exchange, last=moment.seen),
-        )
-        return
+        return ()
+    if stream and moment.view.stream.session.seqs_seen.get(seq, stream) != stream:
+        what = f"seq {seq} was given to events of two streams"
+        return (Broken("EVT-2", Fault.ID_NOT_UNIQUE, what, evidence(moment.view.exchange, last=moment.seen)),)
     if before is None or before.id is None:
-        return
-    old_tag, _, old_seq = _number(before.id)
+        return ()
+    old_tag, _, old_seq = before.numbers
     if old_seq < 0 or old_tag != tag:
-        return
+        return ()
     if seq > old_seq:
-        yield Held("EVT-2")
-        return
-    yield Broken(
-        "EVT-2",
-        Fault.OUT_OF_ORDER,
-        f"a new event came with seq {seq} after one of the same stream with seq {old_seq}",
-        evidence(before.exchange, moment.view.exchange, show=(before.seen,), last=moment.seen),
-    )
+        return _INCREASED
+    what = f"a new event came with seq {seq} after one of the same stream with seq {old_seq}"
+    shown = evidence(before.exchange, moment.view.exchange, show=(before.seen,), last=moment.seen)
+    return (Broken("EVT-2", Fault.OUT_OF_ORDER, what, shown),)
 
 
-def _number(name: str) -> tuple[str, int, int]:
-    """Tag, stream and seq of an id; a whole number is a seq without the others; seq -1 if it is neither."""
-    parsed = parse_cursor((name,))
-    if parsed.presence is Presence.PRESENT:
-        return parsed.tag, parsed.stream, parsed.seq
-    if name.isascii() and name.isdigit() and len(name) <= 16:
-        return "", 0, int(name)
-    return "", 0, -1
+_INCREASED = (Held("EVT-2"),)
 
 
 @judge("EVT-3", on=Delivered)
@@ -100,21 +89,19 @@ def priming_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]:
         yield Held("EVT-3")
 
 
-@judge("EVT-5", on=Delivered)
-def ids_survive_a_header(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("EVT-5", on=Delivered, plain=True)
+def ids_survive_a_header(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """Any id."""
     name = frame_of(moment.seen).id
     if not name:
-        return
+        return ()
     if is_visible(name):
-        yield Held("EVT-5")
-    else:
-        yield Broken(
-            "EVT-5",
-            Fault.INVALID_ID,
-            "an event id is not visible ASCII and does not come back from a header as it went out",
-            evidence(moment.view.exchange, last=moment.seen),
-        )
+        return _VISIBLE
+    what = "an event id is not visible ASCII and does not come back from a header as it went out"
+    return (Broken("EVT-5", Fault.INVALID_ID, what, evidence(moment.view.exchange, last=moment.seen)),)
+
+
+_VISIBLE = (Held("EVT-5"),)
 
 
 @judge("EVT-6", on=Delivered)

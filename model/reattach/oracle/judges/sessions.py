@@ -1,6 +1,6 @@
 """SES: what a session id means, from its issue to its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from reattach.oracle.evidence import evidence, issued_of, named
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
@@ -15,7 +15,7 @@ ADMISSION = frozenset({401, 403, 406, 415, 429, 503})
 
 def is_visible(text: str) -> bool:
     """Whether a text is one or more visible ASCII characters, as a header keeps them."""
-    return text != "" and all("\x21" <= character <= "\x7e" for character in text)
+    return text.isascii() and text.isprintable() and text != "" and " " not in text
 
 
 def is_success(status: int) -> bool:
@@ -126,18 +126,22 @@ def missing_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
-@judge("SES-5", on=Delivered)
-def sessions_are_isolated(run: Run, moment: Delivered) -> Iterator[Judgement]:
+@judge("SES-5", on=Delivered, plain=True)
+def sessions_are_isolated(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message that can be told to be another session's, or this one's."""
-    view, owner = moment.view, moment.owner
-    if owner is None:
-        if moment.owner_call is not None and run.sessions_issued > 1:
-            yield Held("SES-5")
-        return
-    owned = moment.owned
+    if moment.owner is not None:
+        return (_leak(run, moment),)
+    return _ISOLATED if moment.owner_call is not None and run.sessions_issued > 1 else ()
+
+
+_ISOLATED = (Held("SES-5"),)
+
+
+def _leak(run: Run, moment: Delivered) -> Broken:
+    view, owned = moment.view, moment.owned
     asked = "a request" if not view.exchange.request.cursors else "a resumption"
     whose = "another session's cursor" if view.exchange.bad else "its own cursor" if view.resumed else "no cursor"
-    yield Broken(
+    return Broken(
         "SES-5",
         Fault.CROSS_SESSION_LEAK,
         f"{asked} with {whose} was given {named(owned) if owned else 'a message'} of another session",

@@ -51,6 +51,8 @@ def take_response(run: Run, seen: Seen, exchange: Exchange, response: Response) 
         _note_life(run, seen, exchange, session, success)
     if success and response.content_type == EVENT_STREAM:
         _open_view(run, exchange)
+    elif session is not None:
+        session.open.pop(exchange.number, None)
     yield Answered(exchange, seen)
     if exchange.resumes:
         exchange.resolution = _resolution(exchange, response)
@@ -88,7 +90,7 @@ def _adopt(run: Run, exchange: Exchange, session: Session) -> None:
     """The initialize exchange belongs to the session that it opened."""
     exchange.session = session
     exchange.life = Life.LIVE
-    session.exchanges.append(exchange)
+    session.exchanges[exchange.number] = session.open[exchange.number] = exchange
     if exchange.call is not None:
         for name in exchange.call.ids:
             session.calls[name] = exchange.call
@@ -151,6 +153,7 @@ def _open_view(run: Run, exchange: Exchange) -> None:
             exchange.call.stream = stream
     cursor = exchange.cursor if exchange.resumes else None
     view = exchange.view = View(exchange, stream, cursor, position=cursor, last=cursor.anchor if cursor else None)
+    view.ordinary = cursor is None and not exchange.bad and exchange.has_resumption
     view.takeover_of = list(stream.open_views())
     for old in view.takeover_of:
         if old.successor is None:

@@ -1,6 +1,6 @@
 """Which observation is entered where."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
@@ -27,7 +27,6 @@ from reattach.oracle.reconstruct.answers import take_body, take_response
 from reattach.oracle.reconstruct.endings import take_closed, take_expectation, take_quiet, take_restarted, take_settled
 from reattach.oracle.reconstruct.errors import ObservationError
 from reattach.oracle.reconstruct.events import take_comment, take_frame
-from reattach.oracle.reconstruct.forgetting import compact
 from reattach.oracle.reconstruct.requests import take_request
 from reattach.oracle.record import (
     Exchange,
@@ -37,8 +36,23 @@ from reattach.oracle.record import (
 )
 
 
-def take(run: Run, seen: Seen) -> Iterator[Moment]:
-    """Enter one observation into the record and report the moments it brings. Raises ObservationError."""
+def take(run: Run, seen: Seen) -> Iterable[Moment]:
+    """Enter one observation into the record and report the moments it brings. Raises ObservationError.
+
+    Those of a frame are there at once. The others come as the record grows, so they have to be taken one by one.
+    """
+    observation = seen.observation
+    if type(observation) is Frame:
+        exchange = run.exchanges.get(observation.connection)
+        if exchange is None or exchange.end is not None or exchange.view is None:
+            run.strays += 1
+            return ()
+        seen.exchange = exchange
+        return take_frame(run, seen, exchange.view)
+    return _take(run, seen)
+
+
+def _take(run: Run, seen: Seen) -> Iterator[Moment]:
     match seen.observation:
         case Request() as request:
             take_request(run, seen, request)
@@ -50,7 +64,7 @@ def take(run: Run, seen: Seen) -> Iterator[Moment]:
             take_restarted(run, seen)
         case Printed() | Exited():
             return  # of a client program: the server cannot be judged by them
-        case Response() | Body() | Frame() | Comment() | ReadPaused() | ReadResumed() | Closed() | Quiet() as other:
+        case Response() | Body() | Comment() | ReadPaused() | ReadResumed() | Closed() | Quiet() as other:
             exchange = run.exchanges.get(other.connection)
             if exchange is None or exchange.end is not None:
                 run.strays += 1
@@ -64,17 +78,13 @@ def _went_on(
     run: Run,
     seen: Seen,
     exchange: Exchange,
-    other: Response | Body | Frame | Comment | ReadPaused | ReadResumed | Closed | Quiet,
+    other: Response | Body | Comment | ReadPaused | ReadResumed | Closed | Quiet,
 ) -> Iterator[Moment]:
     match other:
         case Response() as response if exchange.answer is None:
             yield from take_response(run, seen, exchange, response)
         case Body() as body if exchange.answer is not None and exchange.view is None and exchange.body is None:
             yield from take_body(run, seen, exchange, body)
-        case Frame() as frame if exchange.view is not None:
-            if frame.payload == {}:
-                frame = evolve(frame, has_data=False)  # no JSON-RPC message: priming, as some stores give it back
-            yield from take_frame(run, evolve(seen, observation=compact(frame)), exchange.view, frame)
         case Comment() as comment if exchange.view is not None:
             take_comment(exchange.view, seen, comment.text)
         case ReadPaused() if not exchange.paused:

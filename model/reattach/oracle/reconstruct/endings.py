@@ -36,6 +36,8 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter the end of an exchange."""
     exchange.end = seen
     session = exchange.session
+    if session is not None:
+        session.open.pop(exchange.number, None)
     if session is not None and exchange.owner_asks and shows_life(run, exchange):
         # When the server ended what was not read for a while, nobody can say: it may have long before the client did.
         session.last_sign = None if exchange.pauses else max(session.last_sign or seen.at, seen.at)

@@ -1,17 +1,11 @@
 """What comes on a view: which event it is, and where in its stream it belongs."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+
+from attrs import evolve
 
 from reattach.machine.cursor import Presence, parse_cursor
-from reattach.oracle.message import (
-    digest,
-    is_identifying,
-    is_response,
-    label_of_key,
-    message_key,
-    normalised_key,
-    numbered,
-)
+from reattach.oracle.message import digest, said
 from reattach.oracle.moments import (
     Delivered,
     Moment,
@@ -21,7 +15,7 @@ from reattach.oracle.observation import (
     Frame,
 )
 from reattach.oracle.reconstruct.answers import learn_revision, note_responses
-from reattach.oracle.reconstruct.forgetting import forget_event
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, forget_event
 from reattach.oracle.reconstruct.owners import is_asked_for, owner_call_of, owner_of
 from reattach.oracle.record import (
     Event,
@@ -31,48 +25,56 @@ from reattach.oracle.record import (
     Stream,
     StreamKind,
     View,
+    frame_of,
 )
 
 _RESUMED = "notifications/resumed"
 _REQUIRED = ("notifications/resumption_required", "notifications/resumption-required")
 
 
-def take_frame(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
+def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     """Enter an SSE event."""
-    exchange = view.exchange
-    exchange.first_frame = exchange.first_frame or seen
+    exchange, frame = view.exchange, frame_of(seen)
+    if frame.payload == {}:
+        frame = evolve(frame, has_data=False)  # no JSON-RPC message: priming, as some stores give it back
+    if frame.size > KEPT_BYTES or frame is not seen.observation:
+        seen.observation = compact(frame)
+    if exchange.first_frame is None:
+        exchange.first_frame = seen
     exchange.quiet = None
-    exchange.largest = max(exchange.largest, frame.size)
+    if frame.size > exchange.largest:
+        exchange.largest = frame.size
     if exchange.pauses and exchange.pauses[-1].ended is not None:
         exchange.pauses[-1].bytes_after += frame.size
-    run.ids_seen = run.ids_seen or bool(frame.id)
+    if frame.id:
+        run.ids_seen = True
     if frame.retry is not None:
         view.retry = True
     view.last_word = seen
     if _is_control(view, frame):
-        yield Delivered(view, seen, None)
-    elif not frame.has_data and _restates(view, frame):
+        return (Delivered(view, seen, None),)
+    if not frame.has_data and _restates(view, frame):
         _state(view, frame.id or "")
-        yield Delivered(view, seen, None, restates=True)
-    elif frame.has_data or frame.id:
-        yield from _event(run, seen, view, frame)
+        return (Delivered(view, seen, None, restates=True),)
+    return _event(run, seen, view, frame) if frame.has_data or frame.id else ()
 
 
 def _is_control(view: View, frame: Frame) -> bool:
     """Read the notifications of the standard itself: they are no events of the stream."""
     payload = frame.payload
-    if not isinstance(payload, Mapping):
+    if type(payload) is not dict and not isinstance(payload, Mapping):
+        return False
+    method = payload.get("method")
+    if method != _RESUMED and method not in _REQUIRED:
         return False
     params = payload.get("params")
-    said = params.get("cursor") if isinstance(params, Mapping) else None
-    if payload.get("method") == _RESUMED:
-        _state(view, said if isinstance(said, str) else frame.id or "")
-        return True
-    if payload.get("method") in _REQUIRED:
+    if method == _RESUMED:
+        position = params.get("cursor") if isinstance(params, Mapping) else None
+        _state(view, position if isinstance(position, str) else frame.id or "")
+    else:
         reason = params.get("reason") if isinstance(params, Mapping) else None
         view.ended_because = reason if isinstance(reason, str) else ""
-        return True
-    return False
+    return True
 
 
 def _restates(view: View, frame: Frame) -> bool:
@@ -99,75 +101,64 @@ def take_comment(view: View, seen: Seen, text: str) -> None:
         view.ended_because = words[-1] if len(words) > 1 else ""
 
 
-def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Iterator[Moment]:
-    session = view.stream.session
-    key, content = message_key(frame.payload), digest(frame.payload)
-    number = numbered(frame.payload) if frame.has_data else None
-    response = frame.has_data and is_response(frame.payload)
-    failed = response and isinstance(frame.payload, Mapping) and "error" in frame.payload
-    label = label_of_key(key) if frame.has_data else None
-    learn_revision(view.exchange, frame.payload)
+def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Sequence[Moment]:
+    stream, payload, message = view.stream, frame.payload, frame.has_data
+    session = stream.session
+    key, label, number, response = said(payload) if message else _NOTHING
+    if session.opener is view.exchange:
+        learn_revision(view.exchange, payload)
     known = session.events.get(frame.id) if frame.id else None
-    foreign = known is None or (frame.has_data and known.digest != content)
-    owner = owner_of(run, view, frame, key, content, label) if foreign else None
-    if owner is not None:
-        view.foreign_owner = owner.session
-        yield Delivered(view, seen, None, owner=owner.session, owned=owner.event, owner_exchange=owner.exchange)
-        return
+    other = known is not None and message and known.digest != digest(payload)
+    if message and (known is None or other):
+        owner = owner_of(run, view, frame, key, label)
+        if owner is not None:
+            view.foreign_owner = owner.session
+            return (Delivered(view, seen, None, owner=owner.session, owned=owner.event, owner_exchange=owner.exchange),)
     collides: Event | None = None
     event: Event | None = known
-    if known is not None and frame.has_data and (not known.message or known.digest != content):
+    if known is not None and message and (not known.message or other):
         collides, event = known, None
-    if event is None and frame.has_data and is_identifying(key) and (label or key[9:]) not in session.reused:
+    if event is None and key is not None and (label or key[9:]) not in session.reused:
         event = session.keys.get(key)
     previous, position = view.order[-1] if view.order else None, view.position
     first = event is None
     if event is None:
-        event = _new_event(run, seen, view, frame, key, content)
-        event.number, event.response, event.failed = number, response, failed
-        if frame.has_data and view.stream.kind is StreamKind.STANDALONE:
-            run.chatty = run.chatty or not is_asked_for(run, session, key)
+        session.seqs += 1
+        after = None if message else view.last
+        event = Event(
+            stream, frame.id or None, session.seqs, 0, message, number, response, seen, view.exchange, after,
+            frame.size, key,
+        )  # fmt: skip
+        if response:
+            event.failed = isinstance(payload, Mapping) and "error" in payload
+        if frame is not seen.observation:
+            event.keep(payload)
+        if message and stream.kind is StreamKind.STANDALONE and not run.chatty:
+            run.chatty = not is_asked_for(run, session, key or "")
         _put(view, event)
-    _name(run, session, event, frame.id, key if frame.has_data else None, collides)
-    already = event.seq in view.delivered
-    if frame.has_data:
-        note_responses(session, seen, frame.payload)
+    _name(run, session, event, frame.id, key, collides)
+    already = not first and event.seq in view.delivered
+    if message and (response or type(payload) is not dict):
+        note_responses(session, seen, payload)
     if not first:
         _merge(view, event)
-    confirmed = _advance(run, view, event, seen, frame.has_data)
-    owner_call = owner_call_of(run, session, key, label) if frame.has_data else None
-    yield Delivered(view, seen, event, first, previous, position, already, collides=collides, owner_call=owner_call)
-    if confirmed:
-        yield Reordered(view, seen, confirmed)
-
-
-def _new_event(run: Run, seen: Seen, view: View, frame: Frame, key: str, content: str) -> Event:
-    session = view.stream.session
-    session.seqs += 1
-    return Event(
-        stream=view.stream,
-        id=frame.id or None,
-        seq=session.seqs,
-        rank=0,
-        key=key,
-        normal=normalised_key(frame.payload) if frame.has_data else "",
-        digest=content,
-        message=frame.has_data,
-        number=None,
-        response=False,
-        seen=seen,
-        exchange=view.exchange,
-        after=None if frame.has_data else view.last,
-        size=frame.size,
+    confirmed = _advance(run, view, event, seen, message)
+    owner_call = owner_call_of(run, session, key, label) if key is not None else None
+    delivered = Delivered(
+        view, seen, event, first, previous, position, already, collides=collides, owner_call=owner_call
     )
+    return (delivered, Reordered(view, seen, confirmed)) if confirmed else (delivered,)
+
+
+_NOTHING = (None, None, None, False)
 
 
 def _put(view: View, event: Event) -> None:
     """Give a new event its place in the log of its stream."""
     stream, position = view.stream, view.position
-    concurrent = any(other is not view and other.position is not None for other in stream.open_views())
-    if not view.resumed and concurrent and stream.log:
-        position = stream.log[-1]  # an old view that goes on beside a newer one
+    beside = not view.resumed and len(stream.views) > 1
+    if beside and any(other is not view and other.position is not None for other in stream.open_views()):
+        position = stream.newest  # an old view that goes on beside a newer one
     for other in stream.log_after(position):
         if not _is_earlier(other, event):
             break
@@ -183,7 +174,7 @@ def _is_earlier(one: Event, other: Event) -> bool:
     """Whether numbers or ids say that one event was emitted before another."""
     if one.number is not None and other.number is not None and one.number.label == other.number.label:
         return one.number.n < other.number.n
-    a, b = parse_cursor((one.id or "",)), parse_cursor((other.id or "",))
+    a, b = one.parsed, other.parsed
     return a.presence is b.presence is Presence.PRESENT and a.tag == b.tag and a.seq < b.seq
 
 
@@ -206,10 +197,10 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
         elif name not in session.events:
             session.events[name] = event
             run.issued.setdefault(name, []).append(event)
-            parsed = parse_cursor((name,))
+            parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
                 session.seqs_seen.setdefault(parsed.seq, parsed.stream)
-    if key is not None and is_identifying(key) and key not in session.keys:
+    if key is not None and key not in session.keys:
         session.keys[key] = event
     while len(session.events) > run.horizon:
         forget_event(run, session)
@@ -242,7 +233,7 @@ def _advance(run: Run, view: View, event: Event, seen: Seen, message: bool) -> t
     """Move the view on; return the events put before known ones whose order this delivery confirms."""
     confirmed: tuple[Event, ...] = ()
     if event.stream is view.stream:
-        if event not in view.pending:
+        if view.pending and event not in view.pending:
             confirmed = tuple(new for new in view.pending if new.rank < event.rank)
             if confirmed:
                 view.pending = [new for new in view.pending if new.rank > event.rank]

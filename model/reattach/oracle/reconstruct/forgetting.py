@@ -36,9 +36,9 @@ def prune(run: Run, session: Session | None) -> None:
     if session is None:
         return
     while len(session.exchanges) > run.horizon:
-        oldest = next((e for e in session.exchanges if not e.is_open), session.exchanges[0])
-        session.exchanges.remove(oldest)
-        oldest.forget()
+        number = next((n for n, e in session.exchanges.items() if not e.is_open), next(iter(session.exchanges)))
+        session.open.pop(number, None)
+        session.exchanges.pop(number).forget()
     while len(session.calls) > run.horizon:
         session.calls.pop(next(iter(session.calls)))
     if len(session.streams) > run.horizon:

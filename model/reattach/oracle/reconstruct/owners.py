@@ -4,6 +4,7 @@ from attrs import frozen
 
 from reattach.oracle.bearing import is_distinctive
 from reattach.oracle.message import (
+    digest,
     label_of_key,
 )
 from reattach.oracle.observation import (
@@ -26,21 +27,26 @@ class _Owner:
     exchange: Exchange | None
 
 
-def owner_of(run: Run, view: View, frame: Frame, key: str, content: str, label: str | None) -> _Owner | None:
-    """The other session that a message belongs to, if that is certain; and its event, if it was delivered there."""
+def owner_of(run: Run, view: View, frame: Frame, key: str | None, label: str | None) -> _Owner | None:
+    """The other session that a message belongs to, if that is certain; and its event, if it was delivered there.
+
+    ``key`` is None if it does not name the message.
+    """
     session = view.stream.session
-    if not frame.has_data or session.id is None:
+    if session.id is None:
         return None
     for event in run.issued.get(frame.id or "", ()):
         if (
             event.session is not session
             and event.message
-            and event.digest == content
+            and event.digest == digest(frame.payload)
             and is_distinctive(event.id or "")
         ):
             return _Owner(event.session, event, event.exchange)
-    here = session.known(key)
-    if here is not None and here.digest == content:
+    if key is None:
+        return None
+    here = session.keys.get(key)
+    if here is not None and here.digest == digest(frame.payload):
         return _twin(run, view, key, frame, here)
     if label is not None:
         calls = run.claims.get(label, ())
@@ -52,7 +58,7 @@ def owner_of(run: Run, view: View, frame: Frame, key: str, content: str, label: 
     if key.startswith("response:") and session.opener is not None and key[9:] not in session.calls:
         asking = [other for other in run.asked_ids.get(key[9:], ()) if other is not session]
         if len(asking) == 1:
-            return _response_of(asking[0], key, content)
+            return _response_of(asking[0], key, digest(frame.payload))
     return None
 
 

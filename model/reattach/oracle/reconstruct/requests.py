@@ -60,7 +60,7 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
             exchange.newest = next(known.event.stream.after(known.event), None) is None
         if session.refused is not None and not exchange.resumes and exchange.owner_asks:
             exchange.follows, session.refused = session.refused, None
-        session.exchanges.append(exchange)
+        session.exchanges[exchange.number] = session.open[exchange.number] = exchange
         if exchange.owner_asks and not may_have_ended(run, exchange):
             session.last_sign = seen.at  # else it is no sign unless it is answered: the session may be gone
     elif request.cursors:
