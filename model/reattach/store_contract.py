@@ -174,7 +174,7 @@ class EventStoreContract:
         self._judge_beside(4, (Store(), Store(OTHER_CALL), Store()))
 
     def test_what_is_being_replayed_is_not_lost(self) -> None:
-        """WIN-6, DEL-2, CUR-7, CUR-8: what was held when the replay began is sent, though the window moves on meanwhile."""
+        """WIN-6, DEL-2, CUR-7, CUR-8: what was held as the replay began is sent, though the window moves on."""
         room = self._bounded().window_events or 0
         self._judge_beside(room, (Store(),) * min(3, room))
 

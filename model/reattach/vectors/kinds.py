@@ -4,10 +4,11 @@ from reattach.vectors.clients import CLIENT
 from reattach.vectors.cursors import CURSOR
 from reattach.vectors.decisions import DECISION
 from reattach.vectors.deliveries import DELIVERY
+from reattach.vectors.stores import STORE
 from reattach.vectors.vector import SCHEMA, Kind, Plain, document_of, question_of, to_text
 from reattach.vectors.windows import WINDOW
 
-KINDS = {kind.name: kind for kind in (CURSOR, DECISION, WINDOW, DELIVERY, CLIENT)}
+KINDS = {kind.name: kind for kind in (CURSOR, DECISION, WINDOW, DELIVERY, CLIENT, STORE)}
 
 
 def documents_of(kind: Kind) -> list[Plain]:
