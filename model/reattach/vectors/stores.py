@@ -32,7 +32,7 @@ count events, from 1 in the order in which they are stored, and a runner keeps t
 | `….expect.event` | its number. Its id is new in the session, not empty, and of characters from 0x21 to 0x7E |
 | `do: replay` | what comes after `after`, an event's number or a text: the id of `event`, between `before` and `then` |
 | `….meanwhile` | stored, with the next numbers, while the first message is being sent; afterwards, if none is |
-| `….expect.decision` | `re-attach`: it sends `events`, each once, in order, with their ids and messages; it names `stream` |
+| `….expect.decision` | `re-attach`: it sends `events`, each once, in order, as they were stored; it names `stream` |
 | `….expect.later` | what may be sent after `events`, from its beginning on |
 | `….expect.decision` | `refuse`: it sends nothing, and names no stream; `reason` as in the vectors of the decision |
 
