@@ -106,6 +106,7 @@ class Script:
                 return
         self._events += 1
         block = bytes(self._held[max(start - self._passed, 0) : item.end - self._passed])
+        block = block.lstrip(b"\r\n")  # the end of the line before, or of a comment's block
         self._pass(item.end, steps)
         for armed in self._of(Do.REPEAT):
             place = armed.fault.after

@@ -46,7 +46,7 @@ _VERBS: tuple[tuple[Do, str], ...] = (
 
 _OF = r"(?:(?:of|on|to|in) )?"
 _TARGETS = (
-    rf"from (?:the )?(?P<begin>{_TH}) {_KIND} (?P<every>on)",
+    rf"{_OF}from (?:the )?(?P<begin>{_TH}) {_KIND} (?P<every>on)",
     rf"{_OF}(?P<times>{_N}) {_KIND} from (?:the )?(?P<begin>{_TH}) on",
     rf"{_OF}(?:every|each|all) (?:the )?(?P<every>){_KIND}",
     rf"{_OF}(?:the )?(?P<begin>first|next) (?P<times>{_N}) {_KIND}",
