@@ -94,7 +94,7 @@ class Model:
         if not given.meanwhile or not isinstance(decided, Owed):
             return decided
         for each in given.meanwhile:
-            self._store(evolve(each, at=given.at))
+            self._store(each)
         after = self._replay(evolve(given, after=decided.events[-1] if decided.events else given.after))
         return evolve(decided, later=after.events if isinstance(after, Owed) else ())
 

@@ -89,7 +89,9 @@ class Played:
 
         async def between() -> None:
             while meanwhile:
-                await self.store(*meanwhile.pop(0))
+                each, event = meanwhile.pop(0)
+                self.set_time(YEAR_2027_MS + each.at)
+                await self.store(each, event)
 
         sent = await self.sent(given, cursor, between)
         await between()  # if nothing was sent, they come now, so that the numbers are right

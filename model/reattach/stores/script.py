@@ -172,11 +172,12 @@ def ageing(bounds: Bounds) -> tuple[Step, ...]:
 
 def beside() -> tuple[Step, ...]:
     """Messages are stored while a replay is under way."""
-    meanwhile = (Store(CALL), Store(OTHER_CALL), Store(CALL))
-    return spread(*turns(4, CALL), Replay(1, meanwhile=meanwhile), Replay(1))
+    meanwhile = (Store(CALL, at=6), Store(OTHER_CALL, at=7), Store(CALL, at=8))
+    return (*spread(*turns(4, CALL)), Replay(1, at=5, meanwhile=meanwhile), Replay(1, at=9))
 
 
 def pushed_out(bounds: Bounds) -> tuple[Step, ...]:
     """What a replay has still to send is pushed out while it is under way."""
     room = bounds.window_events or 0
-    return spread(*turns(room, CALL), Replay(1, meanwhile=turns(min(room, 3), CALL)))
+    meanwhile = tuple(Store(CALL, at=room + place) for place in range(2, 2 + min(room, 3)))
+    return (*spread(*turns(room, CALL)), Replay(1, at=room + 1, meanwhile=meanwhile))

@@ -70,26 +70,28 @@ def _to_plain(answer: Answer) -> Plain:
 
 def _step_to_plain(given: Step) -> Plain:
     if isinstance(given, Store):
-        return {"at": given.at, "do": "store", **_stored_to_plain(given)}
+        return {"do": "store", **_stored_to_plain(given)}
     after = given.after if isinstance(given.after, int) else asdict(given.after)
-    plain: Plain = {"at": given.at, "do": "replay", "session": given.session, "after": after}
+    plain: Plain = {"do": "replay", "at": given.at, "session": given.session, "after": after}
     return plain | ({"meanwhile": [_stored_to_plain(each) for each in given.meanwhile]} if given.meanwhile else {})
 
 
 def _stored_to_plain(given: Store) -> Plain:
-    return {"session": given.session, "stream": given.stream} | ({"priming": True} if given.priming else {})
+    return {"at": given.at, "session": given.session, "stream": given.stream} | (
+        {"priming": True} if given.priming else {}
+    )
 
 
 def _step_from(plain: Plain) -> Step:
     if plain["do"] == "store":
-        return _stored_from(plain, plain["at"])
+        return _stored_from(plain)
     after = plain["after"] if isinstance(plain["after"], int) else Forged(**plain["after"])
-    meanwhile = tuple(_stored_from(each, plain["at"]) for each in plain.get("meanwhile", ()))
+    meanwhile = tuple(_stored_from(each) for each in plain.get("meanwhile", ()))
     return Replay(after, plain["session"], plain["at"], meanwhile)
 
 
-def _stored_from(plain: Plain, at: int) -> Store:
-    return Store(plain["stream"], plain["session"], plain.get("priming", False), at)
+def _stored_from(plain: Plain) -> Store:
+    return Store(plain["stream"], plain["session"], plain.get("priming", False), plain["at"])
 
 
 def _bounds_from(plain: Plain) -> Bounds:
