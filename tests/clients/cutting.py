@@ -13,7 +13,10 @@ _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 @frozen
 class Cut:
-    """Cut the connection after the first event that contains ``after``."""
+    """Cut the connection after the first event that contains ``after``.
+
+    However its JSON is written: spaces are overlooked, and the quotes of JSON in a string are quotes.
+    """
 
     after: bytes
     server_sees_it: bool = True
@@ -60,7 +63,7 @@ class Proxy:
                 writer.write(part + b"\n\n")
                 await writer.drain()
                 block, begun = begun + part, b""
-                cut = next((cut for cut in self.cuts if cut.after in block), None)
+                cut = next((cut for cut in self.cuts if cut.after in block.translate(None, b" \\")), None)
                 if cut is not None:
                     self.cuts.remove(cut)
                     self.made.append(cut)

@@ -1,5 +1,5 @@
-// Package contract is what the Go clients share: which calls they are to make, and how they tell what their application
-// got. contract.py beside it says what the lines are.
+// Package contract is what the Go clients share: which calls they make, and how they tell what their application got.
+// The contract is reattach-client/1 (docs/clients.md).
 package contract
 
 import (
@@ -14,6 +14,7 @@ type Call struct {
 	Label     string         `json:"label"`
 	Tool      string         `json:"tool"`
 	Arguments map[string]any `json:"arguments"`
+	After     string         `json:"after"`
 }
 
 const unlessGiven = `[{"label": "call", "tool": "reattach_emit",
@@ -21,7 +22,7 @@ const unlessGiven = `[{"label": "call", "tool": "reattach_emit",
 
 var writing sync.Mutex
 
-// Calls are those to make, all at once.
+// Calls are those to make.
 func Calls() ([]Call, error) {
 	given := os.Getenv("REATTACH_CALLS")
 	if given == "" {
@@ -43,17 +44,25 @@ func Tell(said map[string]any) {
 	fmt.Println(string(line))
 }
 
-// All makes every call at once, and tells how each ended.
-func All(calls []Call, make func(Call) (any, error)) {
+// All makes every call, each when the one that it comes after is over, and tells how each ended.
+func All(calls []Call, call func(Call) (any, error)) {
+	over := make(map[string]chan struct{})
+	for _, each := range calls {
+		over[each.Label] = make(chan struct{})
+	}
 	var ended sync.WaitGroup
-	for _, call := range calls {
+	for _, each := range calls {
 		ended.Go(func() {
-			result, err := make(call)
+			defer close(over[each.Label])
+			if each.After != "" {
+				<-over[each.After]
+			}
+			result, err := call(each)
 			if err != nil {
-				Tell(map[string]any{"error": err.Error(), "call": call.Label})
+				Tell(map[string]any{"error": err.Error(), "call": each.Label})
 				return
 			}
-			Tell(map[string]any{"result": result, "call": call.Label})
+			Tell(map[string]any{"result": result, "call": each.Label})
 		})
 	}
 	ended.Wait()

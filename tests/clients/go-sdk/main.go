@@ -1,4 +1,4 @@
-// A client on the official Go SDK, by its defaults: its lines are those of ../contract/contract.py.
+// A client on the official Go SDK, by its defaults.
 //
 // It asks for the newest revision that has sessions: there is nothing to resume in the one after.
 //

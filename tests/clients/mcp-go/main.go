@@ -1,4 +1,4 @@
-// A client on mcp-go, by its defaults: its lines are those of ../contract/contract.py.
+// A client on mcp-go, by its defaults.
 //
 // It keeps to the revisions that have sessions: there is nothing to resume in the newer one. By its defaults the SDK
 // opens no standalone stream.

@@ -1,4 +1,4 @@
-// A client on the TypeScript SDK 1.x, by its defaults: its lines are those of ../contract/contract.py.
+// A client on the TypeScript SDK 1.x, by its defaults.
 //
 //   node client.mjs URL
 

@@ -1,5 +1,5 @@
-// A client on the TypeScript SDK 2.x, by its defaults: its lines are those of ../contract/contract.py. By its defaults
-// it speaks the revisions that have sessions.
+// A client on the TypeScript SDK 2.x, by its defaults. By them it
+// speaks the revisions that have sessions.
 //
 //   node client.mjs URL
 

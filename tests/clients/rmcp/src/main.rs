@@ -1,10 +1,10 @@
-//! A client on rmcp, by its defaults: its lines are those of ../contract/contract.py.
+//! A client on rmcp, by its defaults. What it is given and prints is reattach-client/1 (docs/clients.md).
 //!
 //!     client URL
 
 #![allow(deprecated)] // logging, which the revisions with sessions have
 
-use std::{env, error::Error, process::ExitCode};
+use std::{collections::HashMap, env, error::Error, process::ExitCode};
 
 use futures::future::join_all;
 use rmcp::{
@@ -16,9 +16,13 @@ use rmcp::{
     transport::StreamableHttpClientTransport,
 };
 use serde_json::{Value, json};
+use tokio::sync::watch::{self, Receiver, Sender};
 
 const UNLESS_GIVEN: &str = r#"[{"label": "call", "tool": "reattach_emit",
     "arguments": {"count": 10, "interval_ms": 50, "label": "call"}}]"#;
+
+/// Changes when a call is over.
+type Over = Receiver<()>;
 
 struct Telling;
 
@@ -37,7 +41,11 @@ fn tell(said: Value) {
     println!("{said}");
 }
 
-async fn call(peer: &Peer<RoleClient>, wanted: &Value) {
+/// Makes a call when the one that it comes after is over. Dropping `over` at its end is what tells that to others.
+async fn call(peer: &Peer<RoleClient>, wanted: &Value, after: Option<Over>, _over: Sender<()>) {
+    if let Some(mut after) = after {
+        let _ = after.changed().await;
+    }
     let tool = wanted["tool"].as_str().unwrap_or_default().to_owned();
     let arguments = wanted["arguments"].as_object().cloned().unwrap_or_default();
     let asked = CallToolRequestParams::new(tool).with_arguments(arguments);
@@ -51,9 +59,23 @@ async fn run() -> Result<(), Box<dyn Error>> {
     let url = env::args().nth(1).ok_or("usage: client URL")?;
     let given = env::var("REATTACH_CALLS").unwrap_or_else(|_| UNLESS_GIVEN.to_owned());
     let wanted: Vec<Value> = serde_json::from_str(&given)?;
-    let client = Telling.serve(StreamableHttpClientTransport::from_uri(url)).await?;
-    client.set_level(SetLevelRequestParams::new(LoggingLevel::Debug)).await?;
-    join_all(wanted.iter().map(|each| call(client.peer(), each))).await;
+    let client = Telling
+        .serve(StreamableHttpClientTransport::from_uri(url))
+        .await?;
+    client
+        .set_level(SetLevelRequestParams::new(LoggingLevel::Debug))
+        .await?;
+    let mut ends = HashMap::new();
+    let mut calls = Vec::new();
+    for each in &wanted {
+        let (sender, over) = watch::channel(());
+        let after = each["after"]
+            .as_str()
+            .and_then(|label| ends.get(label).cloned());
+        calls.push(call(client.peer(), each, after, sender));
+        ends.insert(each["label"].as_str().unwrap_or_default(), over);
+    }
+    join_all(calls).await;
     client.cancel().await?;
     Ok(())
 }

@@ -8,14 +8,16 @@ import io.modelcontextprotocol.spec.McpSchema.CallToolRequest;
 import io.modelcontextprotocol.spec.McpSchema.LoggingLevel;
 import java.io.IOException;
 import java.net.URI;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.TimeUnit;
 
 /**
- * A client on the Java SDK, by its defaults: its lines are those of ../contract/contract.py.
+ * A client on the Java SDK, by its defaults. What it is given and prints is reattach-client/1 (docs/clients.md).
  *
  * <p>It is a synchronous one, on the transport over the JDK's own HTTP client. Usage: {@code Client URL}. The SDK drops
  * log notifications whose data is no string, without a word; so it asks for progress too, which it does get.
@@ -23,13 +25,14 @@ import java.util.concurrent.TimeUnit;
 public final class Client {
 
     private static final McpJsonMapper JSON = McpJsonDefaults.getMapper();
+    private static final ExecutorService THREADS = Executors.newCachedThreadPool();
     private static final String UNLESS_GIVEN =
             """
             [{"label": "call", "tool": "reattach_emit",
               "arguments": {"count": 10, "interval_ms": 50, "label": "call"}}]""";
 
-    /** What to call, and by which name to tell of it. */
-    public record Call(String label, String tool, Map<String, Object> arguments) {}
+    /** What to call, by which name to tell of it, and after which other call. */
+    public record Call(String label, String tool, Map<String, Object> arguments, String after) {}
 
     private Client() {}
 
@@ -43,7 +46,7 @@ public final class Client {
         System.exit(0); // the SDK's threads are no daemons
     }
 
-    private static void run(URI url) throws IOException, InterruptedException {
+    private static void run(URI url) throws IOException {
         String given = System.getenv("REATTACH_CALLS");
         List<Call> calls = JSON.readValue(given == null ? UNLESS_GIVEN : given, new TypeRef<List<Call>>() {});
         HttpClientStreamableHttpTransport transport = HttpClientStreamableHttpTransport.builder(
@@ -57,10 +60,13 @@ public final class Client {
                 .build();
         client.initialize();
         client.setLoggingLevel(LoggingLevel.DEBUG);
-        ExecutorService threads = Executors.newCachedThreadPool();
-        calls.forEach(call -> threads.execute(() -> call(client, call)));
-        threads.shutdown();
-        threads.awaitTermination(Long.MAX_VALUE, TimeUnit.NANOSECONDS);
+        Map<String, CompletableFuture<Void>> over = new HashMap<>();
+        for (Call call : calls) {
+            CompletableFuture<Void> before =
+                    over.getOrDefault(Objects.toString(call.after(), ""), CompletableFuture.completedFuture(null));
+            over.put(call.label(), before.thenRunAsync(() -> call(client, call), THREADS));
+        }
+        over.values().forEach(CompletableFuture::join);
         client.closeGracefully();
     }
 
