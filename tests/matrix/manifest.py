@@ -1,8 +1,9 @@
-"""A real server or client as data: what it is built from, how it is started, and what it says it speaks.
+"""A real server, client or middlebox as data: what it is built from, how it is started, and what it says it speaks.
 
 Each folder in ``tests/servers`` with a ``server.toml`` is a server, each in ``tests/clients`` with a ``client.toml`` a
-client. In its commands ``{build}`` stands for a folder outside version control, ``{folder}`` for where its sources are,
-``{python}`` for a Python interpreter; ``{port}`` is left for the probe, ``{url}`` for the bench. No shell sees them.
+client, each in ``tests/middleboxes`` with a ``middlebox.toml`` something that stands between the two. In its commands
+``{build}`` stands for a folder outside version control, ``{folder}`` for where its sources are, ``{python}`` for a
+Python interpreter; the port to listen on and the URL to connect to are left for whoever starts it. No shell sees them.
 """
 
 import shlex
@@ -10,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
@@ -56,8 +57,8 @@ class Program:
     """The folder of all of its kind, in ``tests`` and in ``.build``."""
     manifest: ClassVar[str]
     """The name of the file that describes it."""
-    left: ClassVar[str]
-    """What is left open in the command that starts it, for whoever starts it."""
+    left: ClassVar[tuple[str, ...]]
+    """What is left open in the commands that start it, for whoever starts it."""
 
     name: str
     """Also that of its folder."""
@@ -93,9 +94,13 @@ class Program:
         """The findings that are expected of it."""
         return self.folder / "baseline.toml"
 
+    def variants(self) -> "list[Variant]":
+        """The other ways to run it."""
+        return []
+
     def runs(self) -> list[str]:
         """Every command that starts it."""
-        return [self.run]
+        return [self.run, *(variant.run for variant in self.variants())]
 
     def absent(self) -> list[str]:
         """The programs it needs and this machine lacks."""
@@ -112,7 +117,7 @@ class Program:
 
 @frozen(kw_only=True)
 class Variant:
-    """Another way to run a server, where it matters: without a store, say, or with a slow one."""
+    """Another way to run a program, where it matters: a server without a store, say, or with a slow one."""
 
     name: str
     what: str
@@ -126,7 +131,7 @@ class Server(Program):
 
     kind = "servers"
     manifest = "server.toml"
-    left = "{port}"
+    left = ("{port}",)
 
     path: str
     """The endpoint's."""
@@ -136,9 +141,8 @@ class Server(Program):
     """Those it speaks, as tried."""
     variant: list[Variant] = field(factory=list)
 
-    def runs(self) -> list[str]:
-        """Its variants' too."""
-        return [self.run, *(variant.run for variant in self.variant)]
+    def variants(self) -> list[Variant]:
+        return self.variant
 
 
 @frozen(kw_only=True)
@@ -147,7 +151,27 @@ class Client(Program):
 
     kind = "clients"
     manifest = "client.toml"
-    left = "{url}"
+    left = ("{url}",)
+
+
+@frozen(kw_only=True)
+class Middlebox(Program):
+    """Something that stands between a client and a server, and speaks Streamable HTTP on both sides."""
+
+    kind = "middleboxes"
+    manifest = "middlebox.toml"
+    left = ("{port}", "{upstream}")
+
+    what: str
+    """What it is and how it is set, in a few words."""
+    path: str
+    """The endpoint's, on the client's side."""
+    asks: str = ""
+    """The command that says which version is there, if it is the machine's."""
+    variant: list[Variant] = field(factory=list)
+
+    def variants(self) -> list[Variant]:
+        return self.variant
 
 
 Kind = TypeVar("Kind", bound=Program)
@@ -158,9 +182,6 @@ def read_server(path: Path) -> Server:
     server = _read(path, Server)
     if not server.revisions:
         raise ManifestError(path, "revisions: a server speaks at least one")
-    names = [variant.name for variant in server.variant]
-    if len(names) != len(set(names)):
-        raise ManifestError(path, "variant: two have one name")
     return server
 
 
@@ -180,25 +201,38 @@ def _read(path: Path, kind: type[Kind]) -> Kind:
     if program.name != path.parent.name:
         raise ManifestError(path, f"name: {program.name!r} is not the folder's, {path.parent.name!r}")
     for run in program.runs():
-        if kind.left not in run:
-            raise ManifestError(path, f"run: {run!r} has no {kind.left}")
+        for left in kind.left:
+            if left not in run:
+                raise ManifestError(path, f"run: {run!r} has no {left}")
+    names = [variant.name for variant in program.variants()]
+    if len(names) != len(set(names)):
+        raise ManifestError(path, "variant: two have one name")
     return program
+
+
+def read_middlebox(path: Path) -> Middlebox:
+    """Read a middlebox' manifest. Raises ManifestError."""
+    return _read(path, Middlebox)
 
 
 def servers(folder: Path | None = None) -> list[Server]:
     """Every server, by language and name. Raises ManifestError."""
-    paths = sorted((folder or Server.all_of()).glob(f"*/{Server.manifest}"))
-    return sorted((read_server(path) for path in paths), key=_by_language)
+    return _every(Server, read_server, folder)
 
 
 def clients(folder: Path | None = None) -> list[Client]:
     """Every client, by language and name. Raises ManifestError."""
-    paths = sorted((folder or Client.all_of()).glob(f"*/{Client.manifest}"))
-    return sorted((read_client(path) for path in paths), key=_by_language)
+    return _every(Client, read_client, folder)
 
 
-def _by_language(program: Program) -> tuple[str, str]:
-    return program.language, program.name
+def middleboxes(folder: Path | None = None) -> list[Middlebox]:
+    """Every middlebox, by language and name. Raises ManifestError."""
+    return _every(Middlebox, read_middlebox, folder)
+
+
+def _every(kind: type[Kind], read: Callable[[Path], Kind], folder: Path | None) -> list[Kind]:
+    found = [read(path) for path in sorted((folder or kind.all_of()).glob(f"*/{kind.manifest}"))]
+    return sorted(found, key=lambda program: (program.language, program.name))
 
 
 def build(program: Program) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attrs import frozen
-from tests.matrix.manifest import Server, Variant
+from tests.matrix.manifest import Program, Server, Variant
 
 from reattach.clauses import Registry
 from reattach.io.baseline import entries_for, read_baseline
@@ -119,15 +119,16 @@ class Found:
     """The file that replays it."""
     expected: str | None
     """Why it is expected; None if it is not."""
+    experiment: str = ""
+    """What showed it: an experiment of the probe, or a script of the client bench."""
 
 
 @frozen(kw_only=True)
-class Ran:
-    """What a run said."""
+class Report:
+    """What a command of ``reattach`` reported."""
 
-    planned: Planned
-    server: str = ""
-    """The name and version that the server gives itself."""
+    says: str = ""
+    """The name and version that the server, or the client, gives itself."""
     elapsed_ms: int = 0
     stopped: str = ""
     """Why it did not come to its end; empty if it did."""
@@ -139,6 +140,13 @@ class Ran:
     """What the baseline expects and the run, exercising it, did not find."""
     notes: tuple[str, ...] = ()
 
+
+@frozen(kw_only=True)
+class Ran(Report):
+    """What a run said."""
+
+    planned: Planned
+
     @property
     def new(self) -> tuple[Found, ...]:
         """The findings that nobody expects. A variant has no baseline: what it shows is shown."""
@@ -149,10 +157,19 @@ class Ran:
 
 async def run(planned: Planned, seed: int, folder: Path, registry: Registry) -> Ran:
     """Make a run; its report and its replay files go to ``folder``. A run that is cancelled ends its server."""
-    report = folder / f"{planned.name}.json"
+    stopped = await report_to(folder, planned.name, "probe", *planned.arguments(seed))
+    return Ran(planned=planned, stopped=stopped) if stopped else last_run(planned, folder, registry)
+
+
+async def report_to(folder: Path, name: str, *arguments: str, bound_seconds: float = BOUND_SECONDS) -> str:
+    """Run a command of ``reattach``: ``NAME.json`` and the replay files in ``NAME`` go to ``folder``.
+
+    If there is no report, returns why. A command that is cancelled ends what it started.
+    """
+    report = folder / f"{name}.json"
     report.unlink(missing_ok=True)
-    words = [sys.executable, "-m", "reattach.cli", "probe", *planned.arguments(seed)]
-    words += ["--format", "json", "--output", str(report), "--replays", str(folder / planned.name)]
+    words = [sys.executable, "-m", "reattach.cli", *arguments]
+    words += ["--format", "json", "--output", str(report), "--replays", str(folder / name)]
     process = await asyncio.create_subprocess_exec(
         *words,
         stdin=asyncio.subprocess.DEVNULL,
@@ -161,24 +178,17 @@ async def run(planned: Planned, seed: int, folder: Path, registry: Registry) -> 
         start_new_session=True,  # an interruption at the terminal is ours to pass on
     )
     try:
-        said = await _ended(process, BOUND_SECONDS)
+        said = await _ended(process, bound_seconds)
     except BaseException:
         await _end(process)
         raise
-    if not report.exists():
-        return Ran(planned=planned, stopped=_last_line(said) or f"ended with {process.returncode}")
-    return last_run(planned, folder, registry)
+    return "" if report.exists() else _last_line(said) or f"ended with {process.returncode}"
 
 
 def last_run(planned: Planned, folder: Path, registry: Registry) -> Ran:
     """What the last run said, by the report that it left in ``folder``. Raises ReportError if there is none."""
-    report = folder / f"{planned.name}.json"
-    try:
-        return read_report(planned, json.loads(report.read_text(encoding="utf-8")), registry)
-    except OSError as error:
-        raise ReportError(report, error.strerror or str(error)) from None
-    except (ValueError, KeyError) as error:
-        raise ReportError(report, f"no report of a probe: {error}") from None
+    judged = {} if planned.purpose is Purpose.VARIANT else judgements(planned, registry)
+    return Ran(planned=planned, **read_report(folder / f"{planned.name}.json", judged, registry))
 
 
 async def _ended(process: asyncio.subprocess.Process, seconds: float) -> str:
@@ -210,25 +220,37 @@ def _last_line(text: str) -> str:
 
 def judgements(planned: Planned, registry: Registry) -> dict[str, str]:
     """Why each finding is expected of a run, by ``CLAUSE class``; empty if the server has no baseline."""
-    path = planned.server.baseline
+    return expected_of(planned.server, planned.revision, registry)
+
+
+def expected_of(program: Program, revision: Revision, registry: Registry) -> dict[str, str]:
+    """Why each finding is expected of a program, by ``CLAUSE class``; empty if it has no baseline."""
+    path = program.baseline
     baseline = read_baseline(path, registry) if path.exists() else ()
-    return {f"{each.clause} {each.fault}": each.reason for each in entries_for(planned.revision.value, baseline)}
+    return {f"{each.clause} {each.fault}": each.reason for each in entries_for(revision.value, baseline)}
 
 
-def read_report(planned: Planned, report: Mapping[str, Any], registry: Registry) -> Ran:
-    """A run from its JSON report; what is expected, and why, by the baseline as it is now."""
-    judged = {} if planned.purpose is Purpose.VARIANT else judgements(planned, registry)
+def read_report(path: Path, judged: Mapping[str, str], registry: Registry) -> dict[str, Any]:
+    """The fields of a ``Report``, from the JSON; what is expected, and why, by ``judged``. Raises ReportError."""
+    try:
+        return _fields(json.loads(path.read_text(encoding="utf-8")), judged, registry)
+    except OSError as error:
+        raise ReportError(path, error.strerror or str(error)) from None
+    except (ValueError, KeyError) as error:
+        raise ReportError(path, f"no report of reattach: {error}") from None
+
+
+def _fields(report: Mapping[str, Any], judged: Mapping[str, str], registry: Registry) -> dict[str, Any]:
     clauses: Sequence[Mapping[str, Any]] = report["clauses"]
-    return Ran(
-        planned=planned,
-        server=report["run"]["server"],
-        elapsed_ms=report["run"]["elapsed_ms"],
-        stopped=report["run"]["stopped"],
-        outcomes={clause["id"]: Outcome(clause["outcome"]) for clause in clauses},
-        why_unseen={
+    return {
+        "says": report["run"]["server"],
+        "elapsed_ms": report["run"]["elapsed_ms"],
+        "stopped": report["run"]["stopped"],
+        "outcomes": {clause["id"]: Outcome(clause["outcome"]) for clause in clauses},
+        "why_unseen": {
             clause["id"]: clause["note"] for clause in clauses if clause["outcome"] == Outcome.NOT_OBSERVED.value
         },
-        findings=tuple(
+        "findings": tuple(
             Found(
                 clause=finding["clause"],
                 fault=finding["fault"],
@@ -238,9 +260,10 @@ def read_report(planned: Planned, report: Mapping[str, Any], registry: Registry)
                 steps=tuple(finding["steps"]),
                 replay=finding["replay"],
                 expected=judged.get(f"{finding['clause']} {finding['fault']}"),
+                experiment=finding["experiment"],
             )
             for finding in report["findings"]
         ),
-        stale=tuple(name for entry in report["stale"] if (name := f"{entry['clause']} {entry['fault']}") in judged),
-        notes=tuple(report["notes"]),
-    )
+        "stale": tuple(name for entry in report["stale"] if (name := f"{entry['clause']} {entry['fault']}") in judged),
+        "notes": tuple(report["notes"]),
+    }

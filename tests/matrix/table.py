@@ -152,7 +152,7 @@ def _row(runs: Sequence[Ran]) -> Row:
         package=server.package,
         version=server.version,
         store=server.store,
-        says=whole.server,
+        says=whole.says,
         whole=_said(whole),
         revisions=[_said(one) for one in by_purpose[Purpose.REVISION]],
         variants=[_said(one) for one in by_purpose[Purpose.VARIANT]],
