@@ -215,6 +215,8 @@ async def standing(*faults: str | Fault, draw: Draw | None = None, **options: An
         async with proxying(ProxyOptions(endpoint=endpoint, **options), watching, plan) as proxy:
             stand.port, stand.proxy = proxy.port, proxy
             yield stand
+        if watching.crash is not None:
+            raise watching.crash
     finally:
         stand.close()
 

@@ -72,6 +72,8 @@ class Watcher:
     """The name and version that the server gives itself."""
     blinded: str = field(init=False, default="")
     """Why judging ended before the run did; empty if it did not."""
+    crash: Exception | None = field(init=False, default=None)
+    """What went wrong in judging or recording, if something did."""
     unread: Counter[str] = field(init=False, factory=Counter)
     """How many exchanges could not be read to their end, by reason."""
     recorder: Recorder = field(init=False)
@@ -86,8 +88,13 @@ class Watcher:
 
     def note(self, observation: Observation) -> None:
         """Take one observation."""
-        if not self.blinded:
+        if self.blinded:
+            return
+        try:
             self.recorder.record(observation, "")
+        except Exception as error:  # whatever is wrong with our judging, the traffic is not ours to stop
+            self.crash = error
+            self.blinded = f"the oracle failed, which is a fault of reattach: {type(error).__name__}: {error}"
 
     def lose(self, reason: str) -> None:
         """An exchange cannot be read on. Who has said that everything is seen cannot be taken at that word any more."""
