@@ -55,18 +55,22 @@ def server_page(row: Row, found: Mapping[tuple[str, str], Found], registry: Regi
     if row.whole.findings:
         parts.append("## Findings\n")
     parts += [_finding(row, each, found[each.clause, each.fault], registry) for each in row.whole.findings]
-    parts += [*_unseen(row.whole, registry), *_notes(row.whole)]
+    parts += [*unseen_section(row.whole, registry), *notes_section(row.whole)]
     return "\n".join(parts)
 
 
 def _finding(row: Row, shown: Shown, finding: Found, registry: Registry) -> str:
-    kind = shown.kind
+    to_file = f" To file: [as curl commands](../findings/{finding_name(row, shown)})." if shown.kind in FAILING else ""
+    return finding_section(shown, finding, registry, to_file)
+
+
+def finding_section(shown: Shown, finding: Found, registry: Registry, more: str = "") -> str:
+    """A finding with its exchange; ``more`` follows what it is in a sentence."""
     often = "once" if shown.times == 1 else f"{shown.times} times"
-    to_file = f" To file: [as curl commands](../findings/{finding_name(row, shown)})." if kind in FAILING else ""
     return f"""\
 ### {shown.clause} {shown.fault}
 
-{registry[shown.clause].title}: *{kind.value}*, {often}. {_sentence(shown.summary)}{to_file}
+{registry[shown.clause].title}: *{shown.kind.value}*, {often}. {_sentence(shown.summary)}{more}
 
 {_judgement(shown)}
 
@@ -87,7 +91,8 @@ def _sentence(text: str) -> str:
     return begun if begun.endswith(("?", ".")) else f"{begun}."
 
 
-def _unseen(said: Said, registry: Registry) -> list[str]:
+def unseen_section(said: Said, registry: Registry) -> list[str]:
+    """What was not observed, and why."""
     unseen = [clause for clause, outcome in said.outcomes.items() if outcome == Outcome.NOT_OBSERVED.value]
     if not unseen:
         return []
@@ -95,7 +100,8 @@ def _unseen(said: Said, registry: Registry) -> list[str]:
     return ["## Not observed\n", "| clause | what | why |", "|---|---|---|", *rows, ""]
 
 
-def _notes(said: Said) -> list[str]:
+def notes_section(said: Said) -> list[str]:
+    """What the run noted."""
     return ["## Notes of the run\n", *(f"- {note}" for note in said.notes), ""] if said.notes else []
 
 

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from attrs import field, frozen
 from cattrs.preconf.json import make_converter
 from tests.matrix.manifest import Server
-from tests.matrix.runs import HAND_OVER, ISOLATION, SHORT_SECONDS, Found, Purpose, Ran
+from tests.matrix.runs import HAND_OVER, ISOLATION, SHORT_SECONDS, Found, Purpose, Ran, Report
 
 import reattach
 from reattach.clauses import About, Clause, Registry
@@ -66,6 +66,22 @@ class Said:
         return [finding for finding in self.findings if finding.clause in wanted]
 
 
+class Shows(Protocol):
+    """A column of a table of clauses: a server, or a client."""
+
+    @property
+    def name(self) -> str:
+        """Its heading."""
+
+    @property
+    def page(self) -> str:
+        """Where its page is, seen from the table's."""
+
+    @property
+    def whole(self) -> Said:
+        """What was seen of it."""
+
+
 @frozen(kw_only=True)
 class Row:
     """One server, and all that was seen of it."""
@@ -81,19 +97,29 @@ class Row:
     revisions: list[Said]
     variants: list[Said]
 
+    @property
+    def page(self) -> str:
+        """Where its page is, seen from the matrix."""
+        return f"servers/{self.name}.md"
+
     def alarms(self) -> list[str]:
         """What its baseline does not account for, and what was not run to its end."""
-        lines = [f"{self.name}: gone: {entry}" for entry in self.whole.stale]
-        for said in (self.whole, *self.revisions):
-            lines += [
-                f"{self.name}, {said.name}: new: {finding.clause} {finding.fault}: {finding.summary}"
-                for finding in said.findings
-                if not finding.judgement
-            ]
-        for said in (self.whole, *self.revisions, *self.variants):
-            if said.stopped:
-                lines.append(f"{self.name}, {said.name}: not run to its end: {said.stopped}")
-        return lines
+        return alarms_of(self.name, self.whole, self.revisions, self.variants)
+
+
+def alarms_of(name: str, whole: Said, judged: Sequence[Said] = (), shown: Sequence[Said] = ()) -> list[str]:
+    """What a baseline does not account for in the whole run and the others that it judges, and what was cut short."""
+    lines = [f"{name}: gone: {entry}" for entry in whole.stale]
+    for said in (whole, *judged):
+        lines += [
+            f"{name}, {said.name}: new: {finding.clause} {finding.fault}: {finding.summary}"
+            for finding in said.findings
+            if not finding.judgement
+        ]
+    for said in (whole, *judged, *shown):
+        if said.stopped:
+            lines.append(f"{name}, {said.name}: not run to its end: {said.stopped}")
+    return lines
 
 
 @frozen(kw_only=True)
@@ -161,10 +187,16 @@ def _row(runs: Sequence[Ran]) -> Row:
 
 def _said(ran: Ran) -> Said:
     variant = ran.planned.variant
-    whole = ran.planned.purpose is Purpose.WHOLE
+    name = variant.name if variant is not None else ran.planned.revision.value
+    what = variant.what if variant is not None else ""
+    return said_of(ran, name, what, whole=ran.planned.purpose is Purpose.WHOLE)
+
+
+def said_of(ran: Report, name: str, what: str = "", *, whole: bool = True) -> Said:
+    """A run as data; only of a whole one also why something was not observed, and its notes."""
     return Said(
-        name=variant.name if variant is not None else ran.planned.revision.value,
-        what=variant.what if variant is not None else "",
+        name=name,
+        what=what,
         elapsed_ms=ran.elapsed_ms,
         stopped=ran.stopped,
         outcomes={clause: outcome.value for clause, outcome in ran.outcomes.items()},
@@ -213,21 +245,13 @@ Each cell comes from a run of `reattach probe`; a name in a cell leads to the ex
 Run of {matrix.day}, reattach {matrix.reattach}, seed {matrix.seed}: {minutes} min {seconds} s, builds included.
 """,
         _servers(rows),
-        f"""\
-| mark | meaning |
-|---|---|
-| {HELD} | held |
-| {MARKS[Kind.VIOLATES_MUST]} | violates a MUST of the text, or breaks what the server itself accepted |
-| {MARKS[Kind.AGAINST_SHOULD]} | goes against a SHOULD |
-| {MARKS[Kind.UNDEFINED_AREA]} | differs in an area that the text leaves open |
-| {UNSEEN} | not observed, which is never a pass: the reason is on the server's page |
-| new | the server's baseline (`baseline.toml` beside its source, which judges each finding) does not expect it |
-
+        legend("server"),
+        """\
 ## What the text obliges, or the server itself accepted
 """,
-        _clauses(obliged, rows),
+        clause_table(obliged, rows),
         "## The stricter contract of the standard\n\nMCP leaves these open: to differ is no violation of it.\n",
-        _clauses(beyond, rows),
+        clause_table(beyond, rows),
         f"""\
 ## Other revisions
 
@@ -246,9 +270,18 @@ and about the isolation of streams and sessions ({", ".join(ISOLATION)}). No bas
     return "\n".join(parts)
 
 
-def page_of(name: str) -> str:
-    """Where a server's page is, seen from the matrix."""
-    return f"servers/{name}.md"
+def legend(whose: str) -> str:
+    """What the marks mean."""
+    return f"""\
+| mark | meaning |
+|---|---|
+| {HELD} | held |
+| {MARKS[Kind.VIOLATES_MUST]} | violates a MUST of the text, or breaks what the {whose} itself accepted |
+| {MARKS[Kind.AGAINST_SHOULD]} | goes against a SHOULD |
+| {MARKS[Kind.UNDEFINED_AREA]} | differs in an area that the text leaves open |
+| {UNSEEN} | not observed, which is never a pass: the reason is on the {whose}'s page |
+| new | the {whose}'s baseline (`baseline.toml` beside its source, which judges each finding) does not expect it |
+"""
 
 
 def _servers(rows: Sequence[Row]) -> str:
@@ -256,14 +289,15 @@ def _servers(rows: Sequence[Row]) -> str:
     for row in rows:
         stopped = f" ({row.whole.stopped})" if row.whole.stopped else ""
         lines.append(
-            f"| [{row.name}]({page_of(row.name)}) | {row.language} | `{row.package}` | {row.version} | {row.store} "
+            f"| [{row.name}]({row.page}) | {row.language} | `{row.package}` | {row.version} | {row.store} "
             f"| {row.whole.elapsed_ms / 1000:.0f} s{stopped} |"
         )
     return "\n".join([*lines, ""])
 
 
-def _clauses(clauses: Sequence[Clause], rows: Sequence[Row]) -> str:
-    head = " | ".join(f"[{row.name}]({page_of(row.name)})" for row in rows)
+def clause_table(clauses: Sequence[Clause], rows: Sequence[Shows]) -> str:
+    """A row for each clause, a column for each server or client."""
+    head = " | ".join(f"[{row.name}]({row.page})" for row in rows)
     lines = [f"| clause | | what | {head} |", "|---" * (3 + len(rows)) + "|"]
     for clause in clauses:
         cells = " | ".join(_cell(clause.id, row) for row in rows)
@@ -271,22 +305,22 @@ def _clauses(clauses: Sequence[Clause], rows: Sequence[Row]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _cell(clause: str, row: Row) -> str:
+def _cell(clause: str, row: Shows) -> str:
     outcome = row.whole.outcomes.get(clause)
     if outcome is None:
         return UNSEEN
     return _outcome(outcome, row.whole.about([clause]), row)
 
 
-def _outcome(outcome: str, findings: Sequence[Shown], row: Row) -> str:
+def _outcome(outcome: str, findings: Sequence[Shown], row: Shows) -> str:
     if findings:
         return "<br>".join(_marked(finding, row) for finding in findings)
     return {Outcome.HELD.value: HELD, Outcome.NOT_OBSERVED.value: UNSEEN}.get(outcome, outcome)
 
 
-def _marked(finding: Shown, row: Row) -> str:
+def _marked(finding: Shown, row: Shows) -> str:
     new = "" if finding.judgement else " *new*"
-    return f"{MARKS[finding.kind]} [{finding.fault}]({page_of(row.name)}#{finding.anchor}){new}"
+    return f"{MARKS[finding.kind]} [{finding.fault}]({row.page}#{finding.anchor}){new}"
 
 
 def _revisions(rows: Sequence[Row]) -> str:
