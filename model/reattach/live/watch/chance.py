@@ -12,7 +12,9 @@ from reattach.live.watch.fault import Do, Fault, To, make_fault
 
 EVERY = 20
 """Events that pass on average before a view is broken, if nothing else is said."""
-_VIEWS = ((Do.CUT, 40), (Do.RESET, 30), (Do.HALF_OPEN, 10), (Do.DELAY, 5), (Do.SPLIT, 5), (None, 10))
+SPARED = 2
+"""Events that pass at least: an id to resume from, or the position stated again, and one that is new."""
+_VIEWS = ((Do.CUT, 50), (Do.RESET, 38), (Do.HALF_OPEN, 12))
 _RECONNECTS = ((Do.ANSWER, 10), (Do.RESET, 5), (None, 85))
 
 
@@ -33,13 +35,14 @@ class Chance:
         return ()
 
     def _on_view(self, drawing: random.Random) -> Sequence[Fault]:
-        do = _choose(drawing, _VIEWS)
-        after = drawing.randrange(2 * self.every)
-        if do is Do.DELAY:
-            return (make_fault(do, to=To.VIEW, after=after, ms=drawing.randrange(1, 100)),)
-        if do is Do.SPLIT:
-            return (make_fault(do, to=To.VIEW),)
-        return () if do is None else (make_fault(do, to=To.VIEW, after=after, inside=drawing.random() < 0.5),)
+        after = drawing.randrange(SPARED, max(2 * self.every - SPARED, SPARED) + 1)
+        do = _choose(drawing, _VIEWS) or Do.CUT
+        drawn = [make_fault(do, to=To.VIEW, after=after, inside=drawing.random() < 0.5)]
+        if drawing.random() < 0.1:
+            drawn.append(make_fault(Do.DELAY, to=To.VIEW, after=drawing.randrange(after), ms=drawing.randrange(1, 100)))
+        if drawing.random() < 0.1:
+            drawn.append(make_fault(Do.SPLIT, to=To.VIEW))
+        return drawn
 
     def _on_reconnect(self, drawing: random.Random) -> Sequence[Fault]:
         do = _choose(drawing, _RECONNECTS)
