@@ -10,6 +10,7 @@ from pathlib import Path
 from attrs import define, evolve, frozen
 
 from reattach.clauses import Registry
+from reattach.io.omissions import Omissions
 from reattach.io.policy_file import PolicyError, check_declaration
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, TraceError, TraceHeader, open_trace
@@ -59,6 +60,7 @@ class Judging:
     """That of requests which name none."""
     declaration: Declaration
     oracle: Oracle
+    omissions: Omissions
     read: int = 0
     """How many observations were judged."""
     _at: int = 0
@@ -73,6 +75,7 @@ class Judging:
             found = self.oracle.observe(entry.observation, entry.experiment, place=number, profile=self.profile)
         except ObservationError as error:
             raise TraceError(self.path, number, str(error)) from None
+        self.omissions.see(entry.observation)
         self.read += 1
         return found
 
@@ -84,7 +87,7 @@ class Judging:
         return Judged(
             path=self.path,
             header=self.header,
-            report=evolve(report, notes=notes),
+            report=evolve(report, clauses=self.omissions.explained(report.clauses), notes=notes),
             problem=problem,
             interrupted=interrupted,
         )
@@ -114,7 +117,7 @@ def begin(
             raise TraceError(path, line, str(error)) from None
     revision = revisions.get(header.revision, NEWEST_WITH_RESUMPTION)
     oracle = Oracle(revision=revision, declaration=declaration, complete=header.complete, registry=registry)
-    return Judging(path, header, profile, revision, declaration, oracle)
+    return Judging(path, header, profile, revision, declaration, oracle, Omissions(header.complete))
 
 
 def judge_recording(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from reattach.oracle.bounds import Holding, Judged, holding
+from reattach.oracle.declaration import Declaration
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import Delivered, Resolved, Rested
@@ -65,13 +66,19 @@ def nothing_more_is_held(run: Run, moment: Delivered) -> Iterator[Judgement]:
     if event is not next(view.stream.after(view.cursor), None) or not view.once("WIN"):
         return
     by_count = view.beyond == Holding.COUNT.value
-    limit = f"{run.declaration.window_events} events" if by_count else f"{run.declaration.window_ms} ms"
+    limit = _size(run.declaration) if by_count else f"{run.declaration.window_ms} ms"
     yield Broken(
         "WIN-1" if by_count else "WIN-2",
         Fault.UNBOUNDED_MEMORY,
         f"{named(event)} was still held, beyond the declared window of {limit}",
         evidence(event.exchange, view.exchange, show=(event.seen, *cursor_of(view)), last=moment.seen),
     )
+
+
+def _size(declaration: Declaration) -> str:
+    """The declared N, and B where it is declared too: either may be what is exceeded."""
+    bytes_ = "" if declaration.window_bytes is None else f" and {declaration.window_bytes} bytes"
+    return f"{declaration.window_events} events{bytes_}"
 
 
 @judge("WIN-4", on=Resolved)
