@@ -26,6 +26,7 @@ from reattach.commands.soak import soak
 from reattach.commands.vectors import vectors
 from reattach.commands.watch import watch
 from reattach.io.baseline import BaselineError
+from reattach.io.cluster import ClusterError
 from reattach.io.files import OutputError
 from reattach.io.plain import plain
 from reattach.io.policy_file import PolicyError
@@ -54,6 +55,7 @@ for _command in (demo, probe, client, check, oracle, watch, soak, prove, replay,
 BAD_INPUT: tuple[type[Exception], ...] = (
     BadCommandError,
     BaselineError,
+    ClusterError,
     DemoError,
     FaultError,
     NoProcessError,

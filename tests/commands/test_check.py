@@ -15,6 +15,8 @@ from attrs import evolve, frozen
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.commands.test_probe import environment
+from tests.io.hars import har
+from tests.io.hostile_hars import HARS
 from tests.io.test_trace import observations
 from tests.oracle.wire import Wire
 
@@ -171,6 +173,38 @@ def test_every_format(mutant: Recorded, tmp_path: Path, wanted: str, check: Chec
     assert "duplicate-delivery" in file.read_text(encoding="utf-8")
 
 
+# What is expected
+
+
+def test_a_baseline_expects_findings_and_fails_if_they_do_not_come(
+    clean: Recorded, mutant: Recorded, tmp_path: Path, check: Check
+) -> None:
+    found = {(each["clause"], each["fault"]) for each in document(check, mutant.file)[1]["findings"]}
+    baseline = tmp_path / "baseline.toml"
+    entries = (f'[[expected]]\nclause = "{clause}"\nfault = "{fault}"\nreason = "known"\n' for clause, fault in found)
+    baseline.write_text("\n".join(entries))
+    code, report, _ = document(check, mutant.file, "--baseline", baseline)
+    assert (code, report["verdict"]) == (0, "conforms")
+    assert {(each["clause"], each["fault"]) for each in report["findings"]} == found
+    code, report, _ = document(check, clean.file, "--baseline", baseline)
+    assert (code, report["verdict"], report["findings"]) == (1, "violates", [])
+    assert "DEL-1" in check(clean.file, "--baseline", baseline)[1]
+    baseline.write_text(baseline.read_text().replace("known", ""))
+    code, out, err = check(clean.file, "--baseline", baseline)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_an_entry_of_another_revision_is_not_asked_about(clean: Recorded, tmp_path: Path, check: Check) -> None:
+    baseline = tmp_path / "baseline.toml"
+    entry = (
+        '[[expected]]\nclause = "DEL-1"\nfault = "duplicate-delivery"\nreason = "known"\nrevisions = ["2025-03-26"]\n'
+    )
+    baseline.write_text(entry)
+    assert check(clean.file, "--baseline", baseline)[0] == 0
+    baseline.write_text(entry.replace("2025-03-26", "2025-11-25"))
+    assert check(clean.file, "--baseline", baseline)[0] == 1
+
+
 # What a header decides
 
 
@@ -318,7 +352,7 @@ HOSTILE: dict[str, bytes] = {
     "no header": REQUEST.encode(),
     "another schema": b'{"schema": "reattach-trace/2"}\n',
     "a report": b'{"schema": "reattach-report/1"}\n',
-    "HAR": b'{"log": {"version": "1.2", "entries": []}}\n',
+    **{f"HAR, {name}": content for name, (content, _) in HARS.items()},
     "HTML": b"<!DOCTYPE html>\n",
     "two headers": (GOOD + GOOD).encode(),
     "two recordings": (GOOD + REQUEST + GOOD + REQUEST).encode(),
@@ -380,6 +414,15 @@ def test_a_bad_file_is_one_line_with_its_name_and_exit_2(tmp_path: Path, name: s
     assert err.rstrip("\n").isprintable()
     assert len(err) < 600
     assert out == "" or "verdict: no-verdict (exit 2)" in out
+    if name.startswith("HAR, "):
+        assert err.startswith(f"reattach: {file}:{HARS[name.removeprefix('HAR, ')][1]}")
+
+
+def test_a_har_without_any_mcp_is_no_verdict(tmp_path: Path, check: Check) -> None:
+    file = tmp_path / "some.json"
+    file.write_text(json.dumps(har([])))
+    code, report, err = document(check, file)
+    assert (code, report["verdict"], err) == (3, "no-verdict", "")
 
 
 def test_a_bomb_of_line_feeds(tmp_path: Path, check: Check, monkeypatch: pytest.MonkeyPatch) -> None:

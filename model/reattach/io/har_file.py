@@ -8,14 +8,14 @@ an error, and what is wrong is said with the file and the number of the entry, f
 import gzip
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
 import ijson
-from attrs import define, field, frozen
+from attrs import define, fields_dict, frozen
 from cattrs import Converter
 from cattrs.errors import BaseValidationError
 from cattrs.gen import make_dict_structure_fn, override
@@ -66,7 +66,7 @@ class HarRequest:
     method: str
     url: str
     headers: tuple[Pair, ...] = ()
-    post_data: PostData | None = field(default=None, metadata={"name": "postData"})
+    post_data: PostData | None = None
 
 
 @frozen(kw_only=True)
@@ -75,7 +75,7 @@ class Content:
 
     text: str | None = None
     encoding: str | None = None
-    mime_type: str | None = field(default=None, metadata={"name": "mimeType"})
+    mime_type: str | None = None
 
 
 @frozen(kw_only=True)
@@ -85,9 +85,9 @@ class HarResponse:
     status: int
     headers: tuple[Pair, ...] = ()
     content: Content | None = None
-    error: str | None = field(default=None, metadata={"name": "_error"})
+    error: str | None = None
     """What broke it, as Chromium's tools and mitmproxy say it."""
-    failure: str | None = field(default=None, metadata={"name": "_failureText"})
+    failure: str | None = None
     """The same, as Playwright says it."""
 
 
@@ -103,14 +103,25 @@ class Timings:
 class HarEntry:
     """A request and its answer."""
 
-    started: float = field(metadata={"name": "startedDateTime"})
+    started: float
     """Milliseconds since 1970."""
     time: float | None = None
     """Milliseconds that it took in all; negative or None: not known."""
     request: HarRequest
     response: HarResponse
     timings: Timings | None = None
-    from_cache: str | None = field(default=None, metadata={"name": "_fromCache"})
+    from_cache: str | None = None
+
+
+_KEYS = {
+    "started": "startedDateTime",
+    "post_data": "postData",
+    "mime_type": "mimeType",
+    "error": "_error",
+    "failure": "_failureText",
+    "from_cache": "_fromCache",
+}
+"""How a HAR calls what has another name here."""
 
 
 @define
@@ -136,7 +147,9 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def is_har(path: Path) -> bool:
-    """Whether a file begins as a HAR does. What cannot be read is none."""
+    """Whether a file begins as a HAR does. What cannot be read is none, and neither is what can be read only once."""
+    if not path.is_file():
+        return False
     try:
         with opened(path) as file:
             beginning = file.read(_LONGEST_BEGINNING)
@@ -263,7 +276,9 @@ def _structured(path: Path, number: int, value: dict[str, Any]) -> HarEntry:
     try:
         return _CONVERTER.structure(value, HarEntry)
     except BaseValidationError as error:
-        raise HarError(path, number, first_reason(error)) from None
+        where, colon, reason = first_reason(error).partition(": ")
+        keys = (_KEYS.get(name, name) for name in where.split("."))
+        raise HarError(path, number, f"{'.'.join(keys)}{colon}{reason}") from None
 
 
 def _number(value: object, _: object) -> float | None:
@@ -297,20 +312,35 @@ def _optional_text(value: object, _: object) -> str | None:
     return value
 
 
+def _status(value: object, _: object) -> int:
+    if type(value) is not int or not -1 <= value <= 999:
+        raise ValueError("a status is needed, or 0 or -1 for none")
+    return value
+
+
+def _of_object(cls: type[Any], converter: Converter) -> Callable[[object, type[Any]], Any]:
+    """How a JSON object becomes one of a class. A HAR has many keys more, and its makers add their own."""
+    renamed: dict[str, Any] = {name: override(rename=_KEYS[name]) for name in fields_dict(cls) if name in _KEYS}
+    hooks = {HarEntry: ("started", _instant), HarResponse: ("status", _status)}
+    if cls in hooks:
+        name, hook = hooks[cls]
+        renamed[name] = override(rename=_KEYS.get(name), struct_hook=hook)
+    structure = make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **renamed)
+
+    def structure_object(value: object, kind: type[Any]) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError("an object is needed")
+        return structure(value, kind)
+
+    return structure_object
+
+
 def _make_converter() -> Converter:
     converter = strict_converter()
     converter.register_structure_hook_func(lambda cls: cls == float | None, _number)
     converter.register_structure_hook_func(lambda cls: cls == str | None, _optional_text)
     for cls in (Pair, PostData, HarRequest, Content, HarResponse, Timings, HarEntry):
-        renamed: dict[str, Any] = {
-            each.name: override(rename=each.metadata["name"]) for each in cls.__attrs_attrs__ if "name" in each.metadata
-        }
-        if cls is HarEntry:
-            renamed["started"] = override(rename="startedDateTime", struct_hook=_instant)
-        # A HAR has many keys more, and its makers add their own.
-        converter.register_structure_hook(
-            cls, make_dict_structure_fn(cls, converter, _cattrs_forbid_extra_keys=False, **renamed)
-        )
+        converter.register_structure_hook(cls, _of_object(cls, converter))
     return converter
 
 
