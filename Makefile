@@ -1,5 +1,5 @@
 # Everything a target needs is installed by the target itself: a machine with Python 3.11 or newer is enough
-# (make test-real and make matrix need Node.js, Go, Rust and Java too). Stamp files make repeated runs fast.
+# (make test-real, make matrix and make clients need Node.js, Go, Rust and Java too). Stamp files make repeated runs fast.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -24,11 +24,12 @@ TEST := $(VENV)/.reattach-test
 SDK := $(SDK_VENV)/.reattach-sdk
 TS := $(TS_CLIENT)/node_modules/.reattach-ts
 BROWSER := $(VENV)/.reattach-browser
+NGINX := $(VENV)/.reattach-nginx
 SUITE := $(CONFORMANCE)/node_modules/.reattach-suite
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine explore test-rest test-real matrix prove mutants-proofs mutants lint readme format clean
+.PHONY: help demo test test-machine explore test-rest test-real matrix clients middleboxes prove mutants-proofs mutants lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,11 +49,17 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) $(BROWSER) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
+test-real: $(TEST) $(SDK) $(TS) $(BROWSER) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
 
 matrix: $(TEST) ## Build and probe every real server (Python, Node.js, Go, Rust, Java); writes docs/matrix.md
 	$(BIN)/python -m tests.matrix
+
+clients: $(TEST) ## Build every real client and judge it with every script; writes docs/clients-matrix.md
+	$(BIN)/python -m tests.matrix.clients
+
+middleboxes: $(TEST) $(NGINX) ## Put every middlebox before the reference server; writes docs/middleboxes.md
+	$(BIN)/python -m tests.middleboxes
 
 prove: $(TEST) ## Prove every theorem with both solvers, refute every named mutant, write spec/ledger.md
 	$(BIN)/reattach prove --solver both --mutants
@@ -106,10 +113,19 @@ $(SUITE): $(CONFORMANCE)/package.json
 	npm install --prefix $(CONFORMANCE) --no-package-lock --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# $(call from-debian,PROGRAM,PACKAGE): where there is no such program and apt-get may install it, Debian's.
+from-debian = command -v $(1) >/dev/null || { command -v apt-get >/dev/null && apt-get update --quiet=2 && \
+	DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install --yes --quiet=2 --no-install-recommends $(2) >/dev/null; }
+
 # Playwright drives the system's Chromium; it need not fetch a browser of its own.
 $(BROWSER): pyproject.toml | $(TEST)
 	$(BIN)/python $(PIP) --editable '.[browser]'
-	@command -v chromium >/dev/null || { command -v apt-get >/dev/null && apt-get update --quiet=2 && \
-		DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet=2 --no-install-recommends chromium >/dev/null; } || \
+	@$(call from-debian,chromium,chromium) || \
 		echo "there is no Chromium, and none could be installed: the tests in a browser need one" >&2
+	@touch $@
+
+# The tests run one of their own, on the loopback interface; RUNLEVEL keeps Debian from starting one as a service.
+$(NGINX): | $(TEST)
+	@$(call from-debian,nginx,nginx) || \
+		echo "there is no nginx, and none could be installed: the tests of it are skipped" >&2
 	@touch $@

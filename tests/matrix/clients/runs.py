@@ -1,0 +1,110 @@
+"""Running a client of the matrix: ``reattach client`` as anybody would start it, with every script, and its report.
+
+What each script by itself showed is judged again from the recording that the run leaves of it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from attrs import frozen
+from tests.matrix.manifest import Client
+from tests.matrix.runs import Report, ReportError, expected_of, read_report, report_to
+
+from reattach.clauses import Registry
+from reattach.io.trace import read_trace
+from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION
+from reattach.oracle.clients.bench import Bench
+from reattach.oracle.observation import Exited, Observation, Printed
+from reattach.oracle.verdict import Outcome, Profile
+
+NAMES = (*SCRIPTS, RANDOM)
+"""The scripts of a whole run."""
+AT_ONCE = 4
+"""Scripts beside each other: a client mostly waits."""
+BOUND_SECONDS = 900
+"""The longest a client may take with all of them."""
+
+
+@frozen(kw_only=True)
+class Scripted:
+    """What one script showed of a client."""
+
+    script: str
+    ended: str
+    """What the application got of its calls."""
+    outcomes: Mapping[str, Outcome]
+    faults: tuple[str, ...]
+    """Each ``CLAUSE class``."""
+
+
+@frozen(kw_only=True)
+class ClientRan(Report):
+    """What all scripts showed of a client."""
+
+    client: Client
+    scripts: tuple[Scripted, ...] = ()
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        """The findings that nobody expects."""
+        return tuple(f"{each.clause} {each.fault}: {each.summary}" for each in self.findings if each.expected is None)
+
+
+async def run(client: Client, seed: int, folder: Path, registry: Registry, scripts: Sequence[str] = NAMES) -> ClientRan:
+    """Run a client; report, replay files and recordings go to ``folder``."""
+    recordings = _recordings(client, folder)
+    for old in recordings.glob("*.jsonl"):
+        old.unlink()
+    words = ["--command", shlex.join(client.command(client.run)), "--profile", Profile.REATTACH.value]
+    words += ["--seed", str(seed), "--jobs", str(AT_ONCE), "--fail-on", "any", "--record", str(recordings)]
+    words += [word for script in scripts for word in ("--script", script)]
+    if client.baseline.exists():
+        words += ["--baseline", str(client.baseline)]
+    stopped = await report_to(folder, client.name, "client", *words, bound_seconds=BOUND_SECONDS)
+    return ClientRan(client=client, stopped=stopped) if stopped else last_run(client, seed, folder, registry, scripts)
+
+
+def last_run(client: Client, seed: int, folder: Path, registry: Registry, scripts: Sequence[str] = NAMES) -> ClientRan:
+    """What the last run left in ``folder``. Raises ReportError or TraceError."""
+    judged = expected_of(client, NEWEST_WITH_RESUMPTION, registry)
+    fields = read_report(folder / f"{client.name}.json", judged, registry)
+    recordings = _recordings(client, folder)
+    return ClientRan(
+        client=client,
+        scripts=tuple(_scripted(recordings / f"{script}.jsonl", script, seed, registry) for script in scripts),
+        **fields,
+    )
+
+
+def _recordings(client: Client, folder: Path) -> Path:
+    return folder / f"{client.name}-recordings"
+
+
+def _scripted(path: Path, script: str, seed: int, registry: Registry) -> Scripted:
+    if not path.exists():
+        raise ReportError(path, "the run left no recording of this script")
+    observations = [entry.observation for entry in read_trace(path).entries]
+    bench = Bench(registry)
+    bench.enter(script, observations, Profile.REATTACH)
+    report = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION)
+    return Scripted(
+        script=script,
+        ended=_ended([call.label for call in choose_script(script, seed).calls], observations),
+        outcomes={each.clause: each.outcome for each in report.clauses},
+        faults=tuple(dict.fromkeys(f"{each.clause} {each.fault.value}" for each in report.findings)),
+    )
+
+
+def _ended(labels: Sequence[str], observations: Sequence[Observation]) -> str:
+    """What became of the calls, by what the program printed."""
+    said = [each.payload for each in observations if isinstance(each, Printed) and isinstance(each.payload, Mapping)]
+    answered = {str(each.get("call")) for each in said if "result" in each}
+    failed = {str(each.get("call")) for each in said if "error" in each}
+    if answered.issuperset(labels):
+        return "answered"
+    if failed & {*labels, "None"}:
+        return "failed" if not answered else "one failed"
+    exits = [each for each in observations if isinstance(each, Exited)]
+    return "hung" if exits and exits[-1].status is None else "no word"
