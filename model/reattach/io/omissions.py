@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from attrs import define, evolve, field
 
+from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Body, Expect, Frame, Observation, Quiet, Settled
 from reattach.oracle.verdict import ClauseResult, Outcome
 
@@ -33,13 +34,13 @@ class Omissions:
 
     complete: bool
     """Whether it says that it has all that passed."""
-    _kinds: set[type[Observation]] = field(factory=set)
+    _kinds: set[type] = field(factory=set)
     _payloads: bool = False
 
-    def see(self, observation: Observation) -> None:
+    def see(self, observation: Observation | FlatFrame) -> None:
         """Take the next observation."""
         self._kinds.add(type(observation))
-        if not self._payloads and isinstance(observation, Frame | Body):
+        if not self._payloads and isinstance(observation, Frame | FlatFrame | Body):
             self._payloads = observation.payload is not None
 
     def left_out(self) -> list[str]:

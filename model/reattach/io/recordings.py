@@ -13,9 +13,11 @@ from reattach.clauses import Registry
 from reattach.io.omissions import Omissions
 from reattach.io.policy_file import PolicyError, check_declaration
 from reattach.io.run import FailOn, Run
-from reattach.io.trace import Entry, TraceError, TraceHeader, open_trace
+from reattach.io.trace import Entry, TraceError, TraceHeader, open_flat
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
+from reattach.oracle.flat import FlatFrame
+from reattach.oracle.observation import Observation
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome, Profile, Report
 
@@ -67,15 +69,19 @@ class Judging:
 
     def take(self, number: int, entry: Entry) -> tuple[Finding, ...]:
         """Judge a line; return the findings that it decides. Raises TraceError: nothing more can be judged then."""
-        at = entry.observation.at
+        return self.observe(number, entry.observation, entry.experiment)
+
+    def observe(self, number: int, observation: Observation | FlatFrame, experiment: str) -> tuple[Finding, ...]:
+        """The same, of what is on a line."""
+        at = observation.at
         if at < self._at:
             raise TraceError(self.path, number, f"at: {at} is before {self._at}, on a line before")
         self._at = at
         try:
-            found = self.oracle.observe(entry.observation, entry.experiment, place=number, profile=self.profile)
+            self.omissions.see(observation)
+            found = self.oracle.observe(observation, experiment, place=number, profile=self.profile)
         except ObservationError as error:
             raise TraceError(self.path, number, str(error)) from None
-        self.omissions.see(entry.observation)
         self.read += 1
         return found
 
@@ -131,10 +137,10 @@ def judge_recording(
     problem: TraceError | None = None
     interrupted = False
     try:
-        with open_trace(path) as (header, entries):
+        with open_flat(path) as (header, lines):
             judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
-            for number, entry in entries:
-                judging.take(number, entry)
+            for number, observation, experiment in lines:
+                judging.observe(number, observation, experiment)
     except TraceError as error:
         problem = error
     except KeyboardInterrupt:

@@ -25,10 +25,11 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from reattach.io.files import write_atomically
 from reattach.io.plain import plain, shorten
-from reattach.io.quick import quick_object, quick_reader
+from reattach.io.quick import quick_frame, quick_object, quick_reader
 from reattach.io.redact import Redactor
 from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
+from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import (
     Body,
     Closed,
@@ -171,11 +172,33 @@ def open_trace(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, En
 
     Raises TraceError, which names the file and the line; also when a line is asked for.
     """
-    with closing(_json_lines(path)) as lines:
-        number, first = next(lines, (0, None))
-        if first is None:
-            raise TraceError(path, 0, "empty: a recording begins with its header")
-        yield header_of(path, number, first), ((number, entry_of(path, number, line)) for number, line in lines)
+    with closing(_lines(path)) as lines:
+        header = _first_of(path, lines)
+        yield header, ((number, entry_of(path, number, json_object(path, number, line))) for number, line in lines)
+
+
+@contextmanager
+def open_flat(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, Observation | FlatFrame, str]]]]:
+    """The same for the oracle: the lines' numbers, observations and experiments; frames flat, where that is certain."""
+    with closing(_lines(path)) as lines:
+        yield _first_of(path, lines), _flat(path, lines)
+
+
+def _flat(path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Observation | FlatFrame, str]]:
+    for number, line in lines:
+        frame = quick_frame(line, DEEPEST)
+        if frame is not None:
+            yield number, *frame
+        else:
+            entry = entry_of(path, number, json_object(path, number, line))
+            yield number, entry.observation, entry.experiment
+
+
+def _first_of(path: Path, lines: Iterator[tuple[int, bytes]]) -> TraceHeader:
+    number, first = next(lines, (0, b""))
+    if not first:
+        raise TraceError(path, 0, "empty: a recording begins with its header")
+    return header_of(path, number, json_object(path, number, first))
 
 
 def observation_to_json(observation: Observation) -> dict[str, Json]:
@@ -228,7 +251,7 @@ def _reason(exception: BaseException, type: type | None) -> str:
     return str(exception)
 
 
-def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]:
+def _lines(path: Path) -> Generator[tuple[int, bytes], None, None]:
     """The lines that are not blank, with their numbers."""
     number = blank = 0
     try:
@@ -238,11 +261,11 @@ def _json_lines(path: Path) -> Generator[tuple[int, dict[str, Any]], None, None]
             while line := lines.readline(LONGEST_LINE + 1):
                 number += 1
                 blank = blank + len(line) if line.isspace() else 0
-                if max(len(line), blank) > LONGEST_LINE:
+                if len(line) > LONGEST_LINE or blank > LONGEST_LINE:
                     what = "blank" if blank else "a line of"
                     raise TraceError(path, number, f"{what} more than {LONGEST_LINE} bytes")
                 if not blank:
-                    yield number, json_object(path, number, line)
+                    yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(path, number + 1, f"not whole gzip: {error}") from None
     except OSError as error:

@@ -141,8 +141,8 @@ def holding(run: Run, exchange: Exchange) -> Judged:
     if unseen is None or run.declaration.window_events is None or run.declaration.window_ms is None:
         return Judged(Holding.UNSURE)
     most = _possibly_after(session, cursor, exchange)
-    born = _emitted_at_earliest(run, cursor)
-    after = tuple((event, _emitted_at_earliest(run, event)) for event in most)
+    born = _emitted_at_earliest(cursor)
+    after = tuple((event, _emitted_at_earliest(event)) for event in most)
     harshest = _Story(cursor, born, after, unseen, finished=_may_be_finished(cursor.stream))
     answered = exchange.answer.at if exchange.answer is not None else exchange.asked.at
     strict = _policy(run.declaration, events=True, age=-SLACK_MS)
@@ -230,7 +230,7 @@ def _exactly(session: Session, cursor: Event, exchange: Exchange, fewest: int) -
 
 def _unseen(session: Session, cursor: Event) -> _Unseen | None:
     """The sizes of messages that may have been emitted and were not seen; None if nobody knows how many."""
-    if session.forgotten:
+    if session.forgotten or session.forgotten_calls:
         return None
     size = 2 * max((event.size for event in session.events.values()), default=0) + 1_024
     mine = others = 0
@@ -265,12 +265,12 @@ def _may_be_finished(stream: Stream) -> bool:
     return any(other.kind is not StreamKind.REQUEST and other.opener.asked.index > opened for other in others)
 
 
-def _emitted_at_earliest(run: Run, event: Event) -> int:
+def _emitted_at_earliest(event: Event) -> int:
     """Milliseconds: the earliest time at which an event can have been emitted, that of the request that caused it."""
     label = event.number.label if event.number is not None else None
-    calls = [call for call in run.claims.get(label or "", ()) if call.session is event.session]
-    if label is not None and len(calls) == 1:
-        return calls[0].exchange.asked.at
+    call = event.session.claimant(label) if label is not None else None
+    if call is not None:
+        return call.exchange.asked.at
     if event.stream.kind is StreamKind.REQUEST:
         return event.stream.opener.asked.at
     opener = event.session.opener

@@ -53,7 +53,7 @@ def is_in_doubt(gap: Gap, moment: Rested) -> bool:
     view = moment.view
     session = view.stream.session
     others = (other for stream in session.streams if stream is not view.stream for other in stream.open_views())
-    if gap.known or all(drained_since(other, moment.seen) for other in others):
+    if gap.known or (not session.unfollowed and all(drained_since(other, moment.seen) for other in others)):
         return False
     session.doubts.append(moment)
     del session.doubts[:-_DOUBTS]

@@ -121,12 +121,11 @@ def _is_met(need: Need, run: Run) -> bool:
         case Need.EVENT_IDS:
             return run.ids_seen
         case Need.READABLE_IDS:
-            return any(session.seqs_seen for session in run.sessions.values())
+            return run.readable
         case Need.TERMINATION:
-            return any(session.ended is not None for session in run.sessions.values())
+            return run.terminated
         case Need.SECOND_PRINCIPAL:
-            principals = {exchange.request.principal for exchange in run.exchanges.values()} - {None}
-            return len(principals) > 1
+            return len(run.principals) > 1
         case Need.DECLARATION:
             declaration = run.declaration
             return declaration.window_events is not None or declaration.stall_ms is not None

@@ -95,6 +95,7 @@ from collections.abc import Mapping
 from reattach.clauses import Registry, load_registry
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
+from reattach.oracle.flat import FlatFrame
 from reattach.oracle.judges import judged, judges_of
 from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Observation
@@ -122,13 +123,19 @@ class Oracle:
     ) -> None:
         """``revision`` is that of requests which name none. ``complete`` says that the observations hold every session
         from its initialize, so that what was never seen was never issued. ``horizon`` bounds what is remembered: events
-        and exchanges per session, and sessions. Raises RegistryError if there is no registry to judge by.
+        and exchanges per session, and, by multiples of it, those of all sessions, and sessions. Raises RegistryError if
+        there is no registry to judge by.
         """
         self._run = Run(revision=revision, declaration=declaration, complete=complete, horizon=max(16, horizon))
         self._ledger = Ledger(registry if registry is not None else load_registry())
 
     def observe(
-        self, observation: Observation, experiment: str = "", *, place: int = 0, profile: Profile = Profile.MCP
+        self,
+        observation: Observation | FlatFrame,
+        experiment: str = "",
+        *,
+        place: int = 0,
+        profile: Profile = Profile.MCP,
     ) -> tuple[Finding, ...]:
         """Take one observation; return the findings that it decides, of the kinds they have under a profile.
 
@@ -146,6 +153,8 @@ class Oracle:
                     finding = self._ledger.enter(judgement, profile)
                     if finding is not None:
                         findings += (finding,)
+        if type(observation) is FlatFrame:
+            observation.let_go()
         return findings
 
     def report(self, profile: Profile = Profile.MCP) -> Report:
@@ -168,5 +177,7 @@ class Oracle:
             "POSTs carried Last-Event-ID; resuming by POST is an extension": run.posts_with_cursor,
             "times the server was restarted; that it forgot sessions and events is not held against it": run.restarts,
             "sessions were forgotten to bound the record": run.forgotten_sessions,
+            "events were forgotten to bound the record; what hangs on them is not judged": run.forgotten_events,
+            "exchanges that were not over were forgotten to bound the record": run.unfollowed,
         }
         return (*notes, *(f"{count} {what}." for what, count in counted.items() if count))

@@ -4,11 +4,12 @@ A session has streams, a stream has events in the order in which the server mean
 of a stream on one exchange. An event is known from its first delivery; ``rank`` is its place in its stream, ``seq`` its
 place among the first deliveries of the session, which is what the machine calls a seq as far as a client can know it.
 
-Everything is bounded by ``Run.horizon``: events and exchanges per session, sessions per run. What has been forgotten is
-counted, so that a judge can tell "never issued" from "no longer known".
+Everything is bounded by ``Run.horizon``, for each session and for the run as a whole (``reconstruct/forgetting.py``).
+What has been forgotten is counted, so that a judge can tell "never issued" from "no longer known".
 """
 
 from bisect import bisect_left, bisect_right, insort
+from collections import deque
 from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from attrs import define, field
 from reattach.machine.cursor import Cursor, Presence, parse_cursor
 from reattach.machine.revision import TRAITS, Revision
 from reattach.oracle.declaration import Declaration
+from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.message import Numbered, digest, is_identifying, message_key, normalised_key
 from reattach.oracle.observation import Body, Closed, Frame, Json, Observation, Party, Request, Response
 
@@ -47,15 +49,21 @@ class Seen:
     """An observation and its place in the run."""
 
     index: int
-    observation: Observation
+    raw: Observation | FlatFrame
+    """The observation, or what it can be made of."""
     experiment: str = ""
     exchange: "Exchange | None" = field(default=None, repr=False)
     """The exchange that it is of."""
 
     @property
+    def observation(self) -> Observation:
+        """The observation."""
+        return self.raw.frame() if isinstance(self.raw, FlatFrame) else self.raw
+
+    @property
     def at(self) -> int:
         """Milliseconds, as recorded."""
-        return self.observation.at
+        return self.raw.at
 
 
 class StreamKind(Enum):
@@ -86,6 +94,10 @@ class Event:
     after: "Event | None"
     """The last event with a message before it on the view that delivered it first (its cursor's, if none)."""
     size: int
+    named: str | None = None
+    """Its key, if that names it (``is_identifying``)."""
+    names: tuple[str, ...] = ()
+    """The ids that it was given."""
     _key: str | None = None
     _normal: str | None = None
     _digest: str | None = None
@@ -106,21 +118,21 @@ class Event:
     def key(self) -> str:
         """The identity of its message within the session."""
         if self._key is None:
-            self._key = message_key(frame_of(self.seen).payload)
+            self._key = self.named if self.named is not None else message_key(payload_of(self.seen))
         return self._key
 
     @property
     def normal(self) -> str:
         """Its key between two runs of one call."""
         if self._normal is None:
-            self._normal = normalised_key(frame_of(self.seen).payload) if self.message else ""
+            self._normal = normalised_key(payload_of(self.seen)) if self.message else ""
         return self._normal
 
     @property
     def digest(self) -> str:
         """The digest of its message."""
         if self._digest is None:
-            self._digest = digest(frame_of(self.seen).payload)
+            self._digest = digest(payload_of(self.seen))
         return self._digest
 
     @property
@@ -316,6 +328,17 @@ class View:
             self.floor = max(self.floor, event.seq)
         del self.order[: -horizon // 2]
 
+    def trim_to(self, floor: int) -> None:
+        """Forget the deliveries of what came first at or before ``floor``."""
+        old = [event for event in self.order if event.seq <= floor]
+        if old:
+            self.floor = max(self.floor, max(event.seq for event in old))
+            for event in old:
+                self.delivered.pop(event.seq, None)
+            self.order = [event for event in self.order if event.seq > floor]
+        self.bare = [event for event in self.bare if event.seq > floor]
+        self.pending = [event for event in self.pending if event.seq > floor]
+
     def forget(self) -> None:
         """Let go of everything but the stream."""
         self.cursor, self.position, self.last, self.successor = None, None, None, None
@@ -365,6 +388,8 @@ class Call:
     """The longest that its tool waits between two messages; None if that is not known."""
     places: dict[str, int] = field(factory=dict)
     """The place of each expected key, if the keys name messages."""
+    labels: set[str] = field(factory=set)
+    """The series that it claims."""
     cancelled: Seen | None = None
     """The acceptance of its cancellation."""
     settled: Seen | None = None
@@ -451,6 +476,7 @@ class Exchange:
             if self.view in self.view.stream.views:
                 self.view.stream.views.remove(self.view)
             self.view.forget()
+        self.view = self.call = None
 
     @property
     def method(self) -> str:
@@ -524,6 +550,19 @@ class Exchange:
         return self.asked.experiment
 
 
+class _Everything(set[str]):
+    """A set of so many texts that it is not told any more which are not in it."""
+
+    def __contains__(self, text: object) -> bool:
+        return True
+
+    def add(self, text: str) -> None:
+        """It is in it."""
+
+
+EVERYTHING: set[str] = _Everything()
+
+
 class Life(Enum):
     """What is known of a session."""
 
@@ -554,6 +593,10 @@ class Session:
     streams: list[Stream] = field(factory=list)
     calls: dict[str, Call] = field(factory=dict)
     """By JSON-RPC id, oldest first."""
+    running: dict[int, Call] = field(factory=dict)
+    """Those that are answered by a stream and have not had their response; by the number of their exchange."""
+    claims: dict[str, Call] = field(factory=dict)
+    """Which of its calls was the first to claim a series."""
     reused: set[str] = field(factory=set)
     """JSON-RPC ids and series that more than one call of the session claims; they name nothing."""
     exchanges: dict[int, Exchange] = field(factory=dict)
@@ -562,8 +605,15 @@ class Session:
     doubts: list["Rested"] = field(factory=list)
     """What could not be judged yet, because another view of the session might still bring what is missing."""
     seqs: int = 0
+    kept: deque[Event] = field(factory=deque)
+    """The events that are remembered, in the order of their first delivery."""
+    floor: int = 0
+    """The events up to this ``seq`` are not."""
     forgotten: int = 0
-    """How many events were dropped from the record."""
+    """How many events were dropped from the record, and how many exchanges that delivered any."""
+    forgotten_calls: int = 0
+    unfollowed: bool = False
+    """Whether an exchange of it was dropped that was not over, so that nobody knows what else is open."""
     ended: Seen | None = None
     """The answer to the DELETE that terminated it."""
     lost: Exchange | None = None
@@ -601,6 +651,14 @@ class Session:
         """Whether another of its streams has had a message."""
         return any(event.message for other in self.streams if other is not stream for event in other.log)
 
+    def is_claimed(self, label: str) -> bool:
+        """Whether one of its calls claims a series, or may do so."""
+        return self.forgotten_calls > 0 or label in self.claims
+
+    def claimant(self, label: str) -> Call | None:
+        """The call that claims a series, if exactly one does."""
+        return None if label in self.reused else self.claims.get(label)
+
     def known(self, key: str) -> Event | None:
         """The event that a message key names, if it names one."""
         return self.keys.get(key) if is_identifying(key) else None
@@ -616,6 +674,14 @@ class Run:
     horizon: int
     index: int = 0
     exchanges: dict[int, Exchange] = field(factory=dict)
+    unended: dict[int, Exchange] = field(factory=dict)
+    """Those of them that have not ended, oldest first."""
+    ended: deque[Exchange] = field(factory=deque)
+    """The others, in the order in which they ended."""
+    kept: deque[Event] = field(factory=deque)
+    """The events of all sessions, in the order of their first delivery; also some that a session has forgotten."""
+    held: int = 0
+    """How many of them are remembered."""
     sessions: dict[str, Session] = field(factory=dict)
     anonymous: Session | None = None
     """The client of a server that mints no session ids, once that is known."""
@@ -638,9 +704,19 @@ class Run:
     """Whether a message came on a standalone stream that no call was known to cause."""
     speaks_sessionless: bool = False
     """Whether a POST in a revision without sessions was answered with a success."""
+    principals: set[str] = field(factory=set)
+    """Two of those that were named, at most."""
+    readable: bool = False
+    """Whether an id was in the standard's grammar."""
+    terminated: bool = False
+    """Whether a session was."""
     strays: int = 0
     """Observations of connections without a request."""
     forgotten_sessions: int = 0
+    forgotten_events: int = 0
+    forgotten_exchanges: int = 0
+    unfollowed: int = 0
+    """How many of these were not over."""
     posts_with_cursor: int = 0
     restarts: int = 0
 
@@ -650,11 +726,18 @@ def body_of(exchange: Exchange) -> Body | None:
     return exchange.body.observation if exchange.body and isinstance(exchange.body.observation, Body) else None
 
 
-def frame_of(seen: Seen) -> Frame:
-    """The frame of a delivery."""
-    frame = seen.observation
-    assert type(frame) is Frame
+def frame_of(seen: Seen) -> AnyFrame:
+    """The frame of a delivery; its payload is there only while it is being judged."""
+    frame = seen.raw
+    assert type(frame) is FlatFrame or type(frame) is Frame
     return frame
+
+
+def payload_of(seen: Seen) -> Json:
+    """The message of a delivery, if it is kept."""
+    observation = seen.observation
+    assert isinstance(observation, Frame)
+    return observation.payload
 
 
 def drained(exchange: Exchange, seen: Seen, since: Seen) -> bool:

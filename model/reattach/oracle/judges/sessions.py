@@ -228,7 +228,8 @@ def unknown_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
         return
     if exchange.status in ADMISSION or is_unsupported(run, exchange):
         return
-    run.never_statuses.setdefault(exchange.method, set()).add(exchange.status)
+    if len(run.never_statuses) < 64:
+        run.never_statuses.setdefault(exchange.method, set()).add(exchange.status)
     if exchange.status == 404:
         yield Held("SES-8")
         return
@@ -243,7 +244,7 @@ def unknown_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
 def is_being_terminated(session: Session) -> bool:
     """Whether a DELETE was answered or is under way: what it brings about may be seen before its answer."""
     under_way = (other for other in session.open_exchanges() if other.request.method == "DELETE")
-    return session.ended is not None or any(other.answer is None for other in under_way)
+    return session.ended is not None or session.unfollowed or any(other.answer is None for other in under_way)
 
 
 def is_anonymous(run: Run, session: Session) -> bool:

@@ -65,7 +65,7 @@ def take_response(run: Run, seen: Seen, exchange: Exchange, response: Response) 
 def _note_abilities(run: Run, exchange: Exchange) -> None:
     if not exchange.has_resumption:
         run.speaks_sessionless = run.speaks_sessionless or exchange.method == "POST"
-    elif exchange.session is not None and exchange.life is Life.LIVE:
+    elif exchange.session is not None and exchange.life is Life.LIVE and len(run.accepts) < 64:
         run.accepts.add(exchange.method)
 
 
@@ -80,6 +80,7 @@ def _open_session(run: Run, seen: Seen, exchange: Exchange, response: Response) 
         return  # a revision without sessions; ERA-1 judges it
     session = Session(response.session, Life.LIVE, exchange.revision, exchange.request.principal, exchange)
     exchange.reissues = run.sessions.get(response.session)
+    run.sessions.pop(response.session, None)
     run.sessions[response.session] = session
     run.sessions_issued += 1
     session.last_sign = seen.at
@@ -96,11 +97,14 @@ def _adopt(run: Run, exchange: Exchange, session: Session) -> None:
             session.calls[name] = exchange.call
             run.asked_ids.setdefault(name, []).append(session)
             del run.asked_ids[name][:-8]
+        for label in exchange.call.labels:
+            session.claims.setdefault(label, exchange.call)
 
 
 def _note_life(run: Run, seen: Seen, exchange: Exchange, session: Session, success: bool) -> None:
     if exchange.method == "DELETE" and success and session.life in (Life.LIVE, Life.UNKNOWN, Life.GONE):
         session.life, session.ended, session.terminator = Life.TERMINATED, seen, exchange
+        run.terminated = True
         session.refused = None
         session.open_at_end = [e.view for e in session.open_exchanges() if e.view is not None]
     elif success and session.life in (Life.UNKNOWN, Life.GONE):
@@ -151,6 +155,8 @@ def _open_view(run: Run, exchange: Exchange) -> None:
         stream.call = exchange.call
         if exchange.call is not None:
             exchange.call.stream = stream
+            if not exchange.call.answered:
+                session.running[exchange.number] = exchange.call
     cursor = exchange.cursor if exchange.resumes else None
     view = exchange.view = View(exchange, stream, cursor, position=cursor, last=cursor.anchor if cursor else None)
     view.ordinary = cursor is None and not exchange.bad and exchange.has_resumption
@@ -170,7 +176,7 @@ def _open_stream(session: Session, kind: StreamKind, exchange: Exchange) -> Stre
 
 def take_body(run: Run, seen: Seen, exchange: Exchange, body: Body) -> Iterator[Moment]:
     """Enter a whole body."""
-    exchange.body = evolve(seen, observation=compact(body))
+    exchange.body = evolve(seen, raw=compact(body))
     learn_revision(exchange, body.payload)
     note_responses(exchange.session, seen, body.payload)
     if exchange.call is not None and exchange.session is None:
@@ -199,8 +205,10 @@ def note_responses(session: Session | None, seen: Seen, payload: Json) -> None:
         call = session.calls.get(name)
         if call is not None and name in call.outstanding:
             call.outstanding.discard(name)
-            if call.answered and call.stream is not None:
-                call.stream.finished = seen
+            if call.answered:
+                session.running.pop(call.exchange.number, None)
+                if call.stream is not None:
+                    call.stream.finished = seen
 
 
 def note_cancellation(exchange: Exchange) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from attrs import evolve
 
+from reattach.oracle.flat import FlatFrame
 from reattach.oracle.moments import (
     Moment,
 )
@@ -41,8 +42,8 @@ def take(run: Run, seen: Seen) -> Iterable[Moment]:
 
     Those of a frame are there at once. The others come as the record grows, so they have to be taken one by one.
     """
-    observation = seen.observation
-    if type(observation) is Frame:
+    observation = seen.raw
+    if type(observation) is FlatFrame or type(observation) is Frame:
         exchange = run.exchanges.get(observation.connection)
         if exchange is None or exchange.end is not None or exchange.view is None:
             run.strays += 1

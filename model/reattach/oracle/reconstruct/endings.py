@@ -35,6 +35,8 @@ from reattach.oracle.record import (
 def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter the end of an exchange."""
     exchange.end = seen
+    run.unended.pop(exchange.number, None)
+    run.ended.append(exchange)
     session = exchange.session
     if session is not None:
         session.open.pop(exchange.number, None)
@@ -83,6 +85,7 @@ def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
     if exchange is None:
         if len(run.early) < 64:
             run.early.setdefault(expect.connection, []).append(seen)
+            del run.early[expect.connection][:-8]
         return
     call = exchange.call
     if call is None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from attrs import evolve
 
 from reattach.machine.cursor import Presence, parse_cursor
+from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.message import digest, said
 from reattach.oracle.moments import (
     Delivered,
@@ -15,7 +16,7 @@ from reattach.oracle.observation import (
     Frame,
 )
 from reattach.oracle.reconstruct.answers import learn_revision, note_responses
-from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, forget_event
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, bound_names, compact, keep_event
 from reattach.oracle.reconstruct.owners import is_asked_for, owner_call_of, owner_of
 from reattach.oracle.record import (
     Event,
@@ -36,9 +37,9 @@ def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     """Enter an SSE event."""
     exchange, frame = view.exchange, frame_of(seen)
     if frame.payload == {}:
-        frame = evolve(frame, has_data=False)  # no JSON-RPC message: priming, as some stores give it back
-    if frame.size > KEPT_BYTES or frame is not seen.observation:
-        seen.observation = compact(frame)
+        frame = seen.raw = evolve(_thawed(frame), has_data=False)  # no message: priming, as some stores give it back
+    if frame.size > KEPT_BYTES:
+        seen.raw = compact(_thawed(frame))
     if exchange.first_frame is None:
         exchange.first_frame = seen
     exchange.quiet = None
@@ -59,7 +60,11 @@ def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     return _event(run, seen, view, frame) if frame.has_data or frame.id else ()
 
 
-def _is_control(view: View, frame: Frame) -> bool:
+def _thawed(frame: AnyFrame) -> Frame:
+    return frame.frame() if isinstance(frame, FlatFrame) else frame
+
+
+def _is_control(view: View, frame: AnyFrame) -> bool:
     """Read the notifications of the standard itself: they are no events of the stream."""
     payload = frame.payload
     if type(payload) is not dict and not isinstance(payload, Mapping):
@@ -77,7 +82,7 @@ def _is_control(view: View, frame: Frame) -> bool:
     return True
 
 
-def _restates(view: View, frame: Frame) -> bool:
+def _restates(view: View, frame: AnyFrame) -> bool:
     if not frame.id:
         return False
     named = (view.position, view.last)
@@ -101,7 +106,7 @@ def take_comment(view: View, seen: Seen, text: str) -> None:
         view.ended_because = words[-1] if len(words) > 1 else ""
 
 
-def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Sequence[Moment]:
+def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
     stream, payload, message = view.stream, frame.payload, frame.has_data
     session = stream.session
     key, label, number, response = said(payload) if message else _NOTHING
@@ -131,11 +136,12 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Sequence[Moment]:
         )  # fmt: skip
         if response:
             event.failed = isinstance(payload, Mapping) and "error" in payload
-        if frame is not seen.observation:
+        if frame is not seen.raw:
             event.keep(payload)
         if message and stream.kind is StreamKind.STANDALONE and not run.chatty:
             run.chatty = not is_asked_for(run, session, key or "")
         _put(view, event)
+        keep_event(run, session, event)
     _name(run, session, event, frame.id, key, collides)
     already = not first and event.seq in view.delivered
     if message and (response or type(payload) is not dict):
@@ -143,7 +149,7 @@ def _event(run: Run, seen: Seen, view: View, frame: Frame) -> Sequence[Moment]:
     if not first:
         _merge(view, event)
     confirmed = _advance(run, view, event, seen, message)
-    owner_call = owner_call_of(run, session, key, label) if key is not None else None
+    owner_call = owner_call_of(session, key, label) if key is not None else None
     delivered = Delivered(
         view, seen, event, first, previous, position, already, collides=collides, owner_call=owner_call
     )
@@ -196,18 +202,23 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
             collides.ambiguous = event.ambiguous = True
         elif name not in session.events:
             session.events[name] = event
-            run.issued.setdefault(name, []).append(event)
+            event.names += (name,)
+            issued = run.issued.get(name)
+            if issued is None:
+                run.issued[name] = [event]
+            else:
+                issued.append(event)
             parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
+                run.readable = True
                 session.seqs_seen.setdefault(parsed.seq, parsed.stream)
+                if len(session.seqs_seen) > 2 * run.horizon:
+                    session.seqs_seen.pop(next(iter(session.seqs_seen)))
+            if len(event.names) > 1:
+                bound_names(run, session, event)
     if key is not None and key not in session.keys:
         session.keys[key] = event
-    while len(session.events) > run.horizon:
-        forget_event(run, session)
-    while len(session.keys) > run.horizon:
-        session.keys.pop(next(iter(session.keys)))
-    while len(session.seqs_seen) > run.horizon:
-        session.seqs_seen.pop(next(iter(session.seqs_seen)))
+        event.named = key
 
 
 def _merge(view: View, event: Event) -> None:

@@ -1,34 +1,42 @@
 """The bounds of the record: what is dropped when there is more of it than the horizon."""
 
+from collections import deque
 from collections.abc import Mapping
 
 from attrs import evolve
 
+from reattach.machine.cursor import Presence
 from reattach.oracle.observation import (
     Body,
     Frame,
     Request,
 )
 from reattach.oracle.record import (
-    Life,
+    EVERYTHING,
+    Call,
+    Event,
+    Exchange,
     Run,
     Session,
+    Stream,
 )
 
+EVENTS = 16
+"""So many times the horizon is the number of events that are remembered of all sessions together."""
+NAMES = 8
+"""So many ids of one event are remembered."""
 KEPT_BYTES = 4_096
 """The largest message that the record keeps whole; of a larger one it keeps what names it."""
 
 
 def prune(run: Run, session: Session | None) -> None:
-    """Drop what is beyond the horizon."""
-    while len(run.exchanges) > run.horizon:
-        number = next((n for n, e in run.exchanges.items() if not e.is_open), None)
-        if number is None:
-            break
-        run.exchanges.pop(number)
-    while len(run.sessions) > run.horizon:
-        name = next((n for n, s in run.sessions.items() if s.life is not Life.LIVE), next(iter(run.sessions)))
-        _forget_session(run, run.sessions.pop(name))
+    """Drop what is beyond the bounds, but for events. Told of a request, before anything else comes."""
+    while len(run.ended) > 2 * run.horizon:
+        _forget_exchange(run, run.ended.popleft())
+    while len(run.unended) > 2 * run.horizon:
+        _forget_exchange(run, run.unended.pop(next(iter(run.unended))))
+    while len(run.sessions) > max(16, run.horizon // 4):
+        _forget_session(run, run.sessions.pop(next(iter(run.sessions))))
     while len(run.claims) > run.horizon:
         run.claims.pop(next(iter(run.claims)))
     while len(run.asked_ids) > run.horizon:
@@ -36,22 +44,113 @@ def prune(run: Run, session: Session | None) -> None:
     if session is None:
         return
     while len(session.exchanges) > run.horizon:
-        number = next((n for n, e in session.exchanges.items() if not e.is_open), next(iter(session.exchanges)))
-        session.open.pop(number, None)
-        session.exchanges.pop(number).forget()
+        number = next((n for n in session.exchanges if n not in session.open), next(iter(session.exchanges)))
+        _forget_exchange(run, session.exchanges[number])
     while len(session.calls) > run.horizon:
         session.calls.pop(next(iter(session.calls)))
+        session.forgotten_calls += 1
+    while len(session.claims) > run.horizon:
+        session.claims.pop(next(iter(session.claims)))
+        session.forgotten_calls += 1
+    if len(session.reused) > run.horizon:
+        session.reused = EVERYTHING
     if len(session.streams) > run.horizon:
         session.streams = [s for s in session.streams if s.log or any(True for _ in s.open_views())][-run.horizon :]
 
 
-def forget_event(run: Run, session: Session) -> None:
-    """Drop the oldest event of a session."""
-    name = next(iter(session.events))
-    event = session.events.pop(name)
-    session.forgotten += 1
-    session.keys.pop(event.key, None)
-    event.stream.drop(event)
+def _forget_exchange(run: Run, exchange: Exchange) -> None:
+    """Drop an exchange and what is known only by it; its stream goes with the last event."""
+    if run.exchanges.get(exchange.number) is not exchange:
+        return  # forgotten already
+    del run.exchanges[exchange.number]
+    run.unended.pop(exchange.number, None)
+    run.forgotten_exchanges += 1
+    run.unfollowed += exchange.is_open
+    view, call, session = exchange.view, exchange.call, exchange.session
+    if session is not None:
+        session.exchanges.pop(exchange.number, None)
+        session.open.pop(exchange.number, None)
+        session.unfollowed = session.unfollowed or exchange.is_open or (call is not None and not call.answered)
+        if view in session.open_at_end:
+            session.open_at_end.remove(view)
+        if call is not None:
+            _forget_call(session, call)
+    exchange.forget()
+    if view is not None:
+        view.stream.session.forgotten += 1
+        _drop_empty(view.stream)
+
+
+def _forget_call(session: Session, call: Call) -> None:
+    session.forgotten_calls += 1
+    session.running.pop(call.exchange.number, None)
+    for name in call.ids:
+        if session.calls.get(name) is call:
+            del session.calls[name]
+    for label in call.labels:
+        if session.claims.get(label) is call:
+            del session.claims[label]
+
+
+def _drop_empty(stream: Stream) -> None:
+    """Take a stream of which nothing is left out of its session."""
+    if not stream.log and not stream.views and stream in stream.session.streams:
+        stream.session.streams.remove(stream)
+
+
+def keep_event(run: Run, session: Session, event: Event) -> None:
+    """Remember a new event. Of a session, and of all of them, the oldest are forgotten, many at a time."""
+    session.kept.append(event)
+    run.kept.append(event)
+    run.held += 1
+    if len(session.kept) > run.horizon + run.horizon // 8:
+        _forget_events(run, session, session.kept[-run.horizon - 1].seq)
+        if len(run.kept) > 2 * run.held + run.horizon:
+            run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
+    if run.held > EVENTS * run.horizon:
+        floors: dict[int, tuple[Session, int]] = {}
+        left = run.horizon
+        while left:
+            oldest = run.kept.popleft()
+            if oldest.seq > oldest.session.floor:
+                floors[id(oldest.session)] = oldest.session, oldest.seq
+                left -= 1
+        for other, floor in floors.values():
+            _forget_events(run, other, floor)
+
+
+def _forget_events(run: Run, session: Session, floor: int) -> None:
+    """Drop the events of a session up to a ``seq``."""
+    session.floor = floor
+    streams: dict[int, Stream] = {}
+    while session.kept and session.kept[0].seq <= floor:
+        event = session.kept.popleft()
+        run.held -= 1
+        run.forgotten_events += 1
+        session.forgotten += 1
+        streams[id(event.stream)] = event.stream
+        _forget_names(run, session, event)
+    for stream in streams.values():
+        stream.log = [event for event in stream.log if event.seq > floor]
+        for view in stream.views:
+            view.trim_to(floor)
+        _drop_empty(stream)
+    if not session.kept:
+        session.doubts.clear()
+
+
+def bound_names(run: Run, session: Session, event: Event) -> None:
+    """Drop the oldest of the ids that one event was given, if they are many."""
+    if len(event.names) > NAMES:
+        name, *names = event.names
+        _forget_name(run, session, event, name)
+        event.names = tuple(names)
+        session.forgotten += 1
+
+
+def _forget_name(run: Run, session: Session, event: Event, name: str) -> None:
+    if session.events.get(name) is event:
+        del session.events[name]
     issued = run.issued.get(name, [])
     if event in issued:
         issued.remove(event)
@@ -59,10 +158,20 @@ def forget_event(run: Run, session: Session) -> None:
         run.issued.pop(name, None)
 
 
+def _forget_names(run: Run, session: Session, event: Event) -> None:
+    for name in event.names:
+        _forget_name(run, session, event, name)
+    if event.named is not None and session.keys.get(event.named) is event:
+        del session.keys[event.named]
+    if event.id and event.parsed.presence is Presence.PRESENT:
+        session.seqs_seen.pop(event.parsed.seq, None)
+
+
 def _forget_session(run: Run, session: Session) -> None:
     run.forgotten_sessions += 1
-    while session.events:
-        forget_event(run, session)
+    _forget_events(run, session, session.seqs)
+    session.streams, session.calls, session.claims = [], {}, {}
+    session.forgotten_calls += 1
 
 
 def compact(observation: Request | Body | Frame) -> Request | Body | Frame:

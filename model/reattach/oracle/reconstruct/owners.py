@@ -3,12 +3,10 @@
 from attrs import frozen
 
 from reattach.oracle.bearing import is_distinctive
+from reattach.oracle.flat import AnyFrame
 from reattach.oracle.message import (
     digest,
     label_of_key,
-)
-from reattach.oracle.observation import (
-    Frame,
 )
 from reattach.oracle.record import (
     Call,
@@ -27,7 +25,7 @@ class _Owner:
     exchange: Exchange | None
 
 
-def owner_of(run: Run, view: View, frame: Frame, key: str | None, label: str | None) -> _Owner | None:
+def owner_of(run: Run, view: View, frame: AnyFrame, key: str | None, label: str | None) -> _Owner | None:
     """The other session that a message belongs to, if that is certain; and its event, if it was delivered there.
 
     ``key`` is None if it does not name the message.
@@ -48,21 +46,22 @@ def owner_of(run: Run, view: View, frame: Frame, key: str | None, label: str | N
     here = session.keys.get(key)
     if here is not None and here.digest == digest(frame.payload):
         return _twin(run, view, key, frame, here)
-    if label is not None:
+    if label is not None and not session.is_claimed(label):
         calls = run.claims.get(label, ())
         others = {id(call.session): call for call in calls if call.session is not None}
-        if len(others) == 1 and id(session) not in others:
+        if len(others) == 1:
             (call,) = others.values()
             assert call.session is not None
             return _Owner(call.session, call.session.known(key), call.exchange)
-    if key.startswith("response:") and session.opener is not None and key[9:] not in session.calls:
+    unasked = key.startswith("response:") and key[9:] not in session.calls and not session.forgotten_calls
+    if unasked and session.opener is not None:
         asking = [other for other in run.asked_ids.get(key[9:], ()) if other is not session]
         if len(asking) == 1:
             return _response_of(asking[0], key, digest(frame.payload))
     return None
 
 
-def _twin(run: Run, view: View, key: str, frame: Frame, here: Event) -> _Owner | None:
+def _twin(run: Run, view: View, key: str, frame: AnyFrame, here: Event) -> _Owner | None:
     """A message like one of this session, under another id: another session's, if that session's events came before."""
     others = [other for other in run.asked_ids.get(key[9:], ()) if other is not view.stream.session]
     owner = view.foreign_owner
@@ -80,14 +79,11 @@ def _response_of(other: Session, key: str, content: str) -> _Owner | None:
     return _Owner(other, known, call.exchange if call is not None else None) if same or missing else None
 
 
-def owner_call_of(run: Run, session: Session, key: str, label: str | None) -> Call | None:
+def owner_call_of(session: Session, key: str, label: str | None) -> Call | None:
     """The call of this session that asked for a message's series, or that it answers, if exactly one did."""
     if key.startswith("response:"):
         return None if key[9:] in session.reused else session.calls.get(key[9:])
-    if label is None or label in session.reused:
-        return None
-    calls = [call for call in run.claims.get(label, ()) if call.session is session]
-    return calls[0] if len(calls) == 1 else None
+    return session.claimant(label) if label is not None else None
 
 
 def is_asked_for(run: Run, session: Session, key: str) -> bool:
@@ -98,10 +94,10 @@ def is_asked_for(run: Run, session: Session, key: str) -> bool:
 
 def enter_claim(run: Run, label: str, call: Call) -> None:
     """Note that a call may cause a series of messages."""
-    claims = run.claims.setdefault(label, [])
-    if call in claims:
-        return
-    if call.session is not None and any(other.session is call.session for other in claims):
+    call.labels.add(label)
+    if call.session is not None and call.session.claims.setdefault(label, call) is not call:
         call.session.reused.add(label)
-    claims.append(call)
-    del claims[:-8]
+    claims = run.claims.setdefault(label, [])
+    if call not in claims:
+        claims.append(call)
+        del claims[:-8]

@@ -43,12 +43,14 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
     session = _session(run, request.session) if TRAITS[named].resumption and not opens else None
     exchange = Exchange(
         number=request.connection,
-        asked=evolve(seen, observation=compact(request)),
+        asked=evolve(seen, raw=compact(request)),
         request=request,
         session=session,
         revision=named if request.revision or session is None else session.revision,
     )
-    run.exchanges[request.connection] = exchange
+    run.exchanges[request.connection] = run.unended[request.connection] = exchange
+    if request.principal is not None and len(run.principals) < 2:
+        run.principals.add(request.principal)
     exchange.life = session.life if session is not None else Life.UNKNOWN
     _enter_call(run, exchange)
     if session is not None:
@@ -84,10 +86,11 @@ def _is_believed_in(view: View, at: int) -> bool:
 def _session(run: Run, name: str | None) -> Session | None:
     if name is None:
         return run.anonymous
-    session = run.sessions.get(name)
+    session = run.sessions.pop(name, None)
     if session is None:
         life = Life.NEVER if run.complete and not run.forgotten_sessions else Life.UNKNOWN
-        session = run.sessions[name] = Session(name, life, run.revision)
+        session = Session(name, life, run.revision)
+    run.sessions[name] = session  # the one that was asked for last is forgotten last
     return session
 
 
@@ -118,6 +121,8 @@ def _enter_call(run: Run, exchange: Exchange) -> None:
 
 def _note_absence(run: Run, session: Session, exchange: Exchange) -> None:
     """How long the session had been left alone when this came: surely, and at most."""
+    if session.unfollowed:
+        return
     others = [other for other in session.open_exchanges() if other is not exchange]
     if any(not other.paused and shows_life(run, other) for other in others):
         exchange.away_ms = 0
@@ -125,6 +130,6 @@ def _note_absence(run: Run, session: Session, exchange: Exchange) -> None:
     if session.last_sign is None:
         return
     exchange.away_ms = exchange.asked.at - session.last_sign
-    running = (call for call in session.calls.values() if call.stream is not None and not call.answered)
+    running = (name for call in session.running.values() for name in call.ids if session.calls.get(name) is call)
     if not others and not any(True for _ in running):
         exchange.idle_ms = exchange.away_ms

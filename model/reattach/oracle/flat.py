@@ -1,0 +1,47 @@
+"""A frame of a recording, flat: what the oracle is told ten million times, and keeps for as long as it may need it.
+
+It says the same as a ``Frame`` (which see), costs less to make, and lets go of its message once it has been judged:
+what stays is the message as text, from which it is read again for whoever asks.
+"""
+
+from typing import Annotated, Any, TypeAlias
+
+import msgspec
+
+from reattach.machine.cursor import MAX_INTEGER
+from reattach.oracle.observation import Frame
+
+Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
+
+_decode = msgspec.json.Decoder().decode
+
+
+class FlatFrame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+    """The fields of a ``Frame``, and its payload as JSON."""
+
+    at: Natural
+    connection: Natural
+    id: str | None = None
+    event: str | None = None
+    retry: Natural | None = None
+    payload: Any = None
+    """Unset once it has been let go."""
+    has_data: bool = False
+    size: Natural = 0
+    packed: Any = b"null"
+    """Bytes: the payload as JSON."""
+
+    def let_go(self) -> None:
+        """Keep the message as text alone."""
+        self.payload = msgspec.UNSET
+
+    def frame(self) -> Frame:
+        """The frame that it is."""
+        payload = _decode(self.packed) if self.payload is msgspec.UNSET else self.payload
+        return Frame(
+            at=self.at, connection=self.connection, id=self.id, event=self.event, retry=self.retry, payload=payload,
+            has_data=self.has_data, size=self.size,
+        )  # fmt: skip
+
+
+AnyFrame: TypeAlias = Frame | FlatFrame
