@@ -13,17 +13,21 @@ PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3
 VENV := .venv
 BIN := $(VENV)/bin
 SDK_VENV := .venvs/sdk
+PROXY_VENV := .venvs/mitmproxy
 SDK_PYTHON := $(CURDIR)/$(SDK_VENV)/bin/python
 TS_CLIENT := tests/clients/typescript
 CONFORMANCE := tests/conformance
 WORKERS ?= 2
 
 PIP := -m pip --disable-pip-version-check --quiet install
+EXTRA := -c 'import sys, tomllib; \
+	print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"][sys.argv[1]])'
 RUN := $(VENV)/.reattach-run
 TEST := $(VENV)/.reattach-test
 SDK := $(SDK_VENV)/.reattach-sdk
 TS := $(TS_CLIENT)/node_modules/.reattach-ts
 BROWSER := $(VENV)/.reattach-browser
+PROXY := $(PROXY_VENV)/.reattach-proxy
 NGINX := $(VENV)/.reattach-nginx
 SUITE := $(CONFORMANCE)/node_modules/.reattach-suite
 
@@ -49,7 +53,7 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) $(BROWSER) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
+test-real: $(TEST) $(SDK) $(TS) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
 
 matrix: $(TEST) ## Build and probe every real server (Python, Node.js, Go, Rust, Java); writes docs/matrix.md
@@ -78,6 +82,7 @@ lint: $(TEST) ## ruff and mypy --strict
 
 readme: $(TEST) ## Write the README's tables from the command line's own help
 	$(BIN)/python tests/project/readme.py
+	$(BIN)/python -m tests.watch.pages
 
 format: $(TEST) ## Let ruff rewrite the sources
 	$(BIN)/ruff check --fix .
@@ -86,7 +91,7 @@ format: $(TEST) ## Let ruff rewrite the sources
 clean: ## Remove the environments and everything that was generated
 	rm -rf $(VENV) .venvs $(TS_CLIENT)/node_modules $(CONFORMANCE)/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .build dist
 
-$(BIN)/python $(SDK_VENV)/bin/python: %/bin/python:
+$(BIN)/python $(SDK_VENV)/bin/python $(PROXY_VENV)/bin/python: %/bin/python:
 	@test -n "$(PYTHON)" || { echo "reattach needs Python 3.11 or newer; name it: make PYTHON=/path/to/python ..." >&2; exit 1; }
 	$(PYTHON) -m venv $*
 
@@ -100,8 +105,11 @@ $(TEST): pyproject.toml | $(BIN)/python
 
 # What is installed here is the `sdk` extra alone: the demo's server imports nothing of reattach.
 $(SDK): pyproject.toml | $(SDK_VENV)/bin/python
-	$(SDK_VENV)/bin/python $(PIP) "$$($(SDK_VENV)/bin/python -c 'import tomllib; \
-		print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["sdk"])')"
+	$(SDK_VENV)/bin/python $(PIP) $$($(SDK_VENV)/bin/python $(EXTRA) sdk)
+	@touch $@
+
+$(PROXY): pyproject.toml | $(PROXY_VENV)/bin/python
+	$(PROXY_VENV)/bin/python $(PIP) $$($(PROXY_VENV)/bin/python $(EXTRA) proxy)
 	@touch $@
 
 $(TS): $(TS_CLIENT)/package.json

@@ -18,7 +18,7 @@ def name_of(requirement: str) -> str:
     return match[0].lower()
 
 
-FOR_USERS = {"campaign"}
+FOR_USERS = {"campaign", "dask"}
 """Extras that users install beside their own tests: ranges, like the dependencies."""
 
 
