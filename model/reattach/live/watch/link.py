@@ -138,8 +138,8 @@ class Link:
             how = Cut.CLOSE
         except Over as over:
             how = over.how
-        except WireError:
-            pass
+        except (WireError, h11.LocalProtocolError):
+            pass  # either end is gone, or has said what HTTP/1.1 cannot pass on
         finally:
             reading.cancel()
             if self._reading is not None:
@@ -360,9 +360,10 @@ class _Exchange:
         return method if isinstance(method, str) else None
 
     def _sent_fields(self) -> Fields:
-        fields = passed_on(self._fields, self._dropped)
-        host = self.link.way.host
-        return fields if host is None else with_host(fields, host)
+        fields, way = passed_on(self._fields, self._dropped), self.link.way
+        if not values(fields, b"host"):
+            return [(b"Host", way.endpoint.authority.encode("ascii")), *fields]  # HTTP/1.0 has no such duty
+        return fields if way.host is None else with_host(fields, way.host)
 
     def _note_request(self) -> None:
         if self._judged and not self.tap.begun:
