@@ -72,6 +72,8 @@ class Check(Enum):
     """The oracle judges it from observations."""
     MACHINE = "machine"
     """The tests and invariants of the machine hold it."""
+    BENCH = "bench"
+    """The client bench judges it of client programs (``reattach client``)."""
 
 
 @frozen(kw_only=True)
@@ -93,7 +95,7 @@ class Clause:
     reason: str
     source: str
     checks: tuple[str, ...]
-    """``oracle``, ``machine``, or test ids."""
+    """``oracle``, ``machine``, ``bench``, or test ids."""
     unchecked: str
     """Why nothing checks it; empty if something does."""
     not_on_the_wire: str

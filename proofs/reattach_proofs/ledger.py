@@ -265,7 +265,11 @@ def clauses_table(registry: Registry, theorems: Sequence[Theorem]) -> Iterator[s
         yield f"| {clause.id} | {clause.title} | {proved or '–'} | {_tested(clause)} |"
 
 
-_TESTED = {Check.ORACLE.value: "judged by the oracle", Check.MACHINE.value: "tests of the machine"}
+_TESTED = {
+    Check.ORACLE.value: "judged by the oracle",
+    Check.MACHINE.value: "tests of the machine",
+    Check.BENCH.value: "judged by the bench",
+}
 
 
 def _tested(clause: Clause) -> str:

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import typer
@@ -13,10 +14,13 @@ from reattach.commands.replay import read_finding
 from reattach.io.redact import make_redactor, redact_report
 from reattach.io.report_text import finding_text, to_text
 from reattach.io.trace import read_trace
+from reattach.live.clients.mutants import MUTANTS
+from reattach.live.clients.scripts import SCRIPTS, random_script
 from reattach.machine.policy import SHORT
 from reattach.oracle.verdict import Report
 
 README = Path(__file__).parents[2] / "README.md"
+CLIENTS = README.parent / "docs" / "clients.md"
 SAMPLE = Path(__file__).with_name("silent-gap.jsonl")
 """A replay file of `make demo`: what the official Python SDK's server lost at the hand-over from replay to live."""
 
@@ -54,8 +58,32 @@ def policy() -> str:
     return "\n".join(["```toml", *lines, "```"])
 
 
+def scripts_table() -> str:
+    """A row for each script of the client bench."""
+    rows = ["| script | what the server does |", "|---|---|"]
+    every = (*SCRIPTS.values(), random_script(0))
+    return "\n".join([*rows, *(f"| `{script.name}` | {script.does} |" for script in every)])
+
+
+def faulty_table() -> str:
+    """A row for each faulty client."""
+    rows = ["| mutant | what it does wrong | reported as | shown by | seen in |", "|---|---|---|---|---|"]
+    return "\n".join(
+        [
+            *rows,
+            *(
+                f"| `{each.name}` | {each.wrong} | {each.clause} {each.fault.value} |"
+                f" {', '.join(each.scripts)} | {each.seen} |"
+                for each in MUTANTS.values()
+            ),
+        ]
+    )
+
+
 BLOCKS = {"commands": commands_table, "sample": sample, "policy": policy}
 """What each marked block of the README is written by."""
+BLOCKS_OF_CLIENTS = {"scripts": scripts_table, "faulty": faulty_table}
+"""Likewise of docs/clients.md."""
 
 
 def block_pattern(name: str) -> re.Pattern[str]:
@@ -63,17 +91,18 @@ def block_pattern(name: str) -> re.Pattern[str]:
     return re.compile(rf"(<!-- {name}:[^>]*-->\n)(.*?)(<!-- /{name} -->)", re.DOTALL)
 
 
-def rewritten(text: str) -> str:
-    """The README with its blocks as they should be."""
-    for name, write in BLOCKS.items():
+def rewritten(text: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:
+    """A document with its blocks as they should be."""
+    for name, write in blocks.items():
         pattern = block_pattern(name)
         if not pattern.search(text):
-            raise ValueError(f"the README has no block {name!r}")
+            raise ValueError(f"the document has no block {name!r}")
         written = write()
         text = pattern.sub(lambda match, written=written: f"{match[1]}\n{written}\n\n{match[3]}", text)  # type: ignore[misc]
     return text
 
 
 if __name__ == "__main__":
-    README.write_text(rewritten(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for document, blocks in ((README, BLOCKS), (CLIENTS, BLOCKS_OF_CLIENTS)):
+        document.write_text(rewritten(document.read_text(encoding="utf-8"), blocks), encoding="utf-8")
     sys.exit(0)

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.project.readme import BLOCKS, README, block_pattern, rewritten
+from tests.project.readme import BLOCKS, BLOCKS_OF_CLIENTS, CLIENTS, README, block_pattern, rewritten
 
 from reattach.io.policy_file import read_policy
 from reattach.io.run import EXIT_CODES, EXIT_USAGE, FailOn
@@ -57,3 +57,8 @@ def test_every_folder_that_is_named_is_there() -> None:
 def test_every_make_target_that_is_named_exists() -> None:
     targets = set(re.findall(r"^([a-z][a-z-]*):", (README.parent / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"\bmake ([a-z][a-z-]*)", TEXT)) - {"sure"} <= targets
+
+
+def test_the_tables_about_clients_are_as_the_code_writes_them() -> None:
+    text = CLIENTS.read_text(encoding="utf-8")
+    assert rewritten(text, BLOCKS_OF_CLIENTS) == text, "make readme writes it again"

@@ -133,12 +133,12 @@ def examples_against_notation(registry: Registry) -> list[str]:
     return wrong
 
 
-def checks_against_oracle(registry: Registry, judged: Iterable[str]) -> list[str]:
-    """What the registry says that the oracle judges, and what the oracle judges, are the same clauses."""
-    said = {clause.id for clause in registry.values() if Check.ORACLE.value in clause.checks}
+def checks_against_judges(registry: Registry, judged: Iterable[str], by: Check = Check.ORACLE) -> list[str]:
+    """What the registry says that the oracle (or the bench) judges, and what it judges, are the same clauses."""
+    said = {clause.id for clause in registry.values() if by.value in clause.checks}
     does = set(judged)
-    return [f"{name} is judged by the oracle, which the registry does not say" for name in sorted(does - said)] + [
-        f"{name} is not judged by the oracle, as the registry says" for name in sorted(said - does)
+    return [f"{name} is judged by the {by.value}, which the registry does not say" for name in sorted(does - said)] + [
+        f"{name} is not judged by the {by.value}, as the registry says" for name in sorted(said - does)
     ]
 
 

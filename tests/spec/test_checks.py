@@ -5,14 +5,15 @@ from pathlib import Path
 from attrs import evolve
 from tests.spec.holding import (
     ROOT,
+    checks_against_judges,
     checks_against_machine,
-    checks_against_oracle,
     checks_against_tests,
     ids_against_registry,
     read_texts,
 )
 
-from reattach.clauses import Registry, load_registry
+from reattach.clauses import Check, Registry, load_registry
+from reattach.oracle.clients.bench import JUDGED as BENCH_JUDGED
 from reattach.oracle.oracle import JUDGED
 
 REGISTRY = load_registry()
@@ -20,16 +21,23 @@ MACHINE = read_texts(ROOT, "model/reattach/machine/*.py", "tests/machine/*.py")
 
 
 def test_the_oracle_judges_what_the_registry_says_and_nothing_else() -> None:
-    assert checks_against_oracle(REGISTRY, JUDGED) == []
+    assert checks_against_judges(REGISTRY, JUDGED) == []
+
+
+def test_the_bench_judges_what_the_registry_says_and_nothing_else() -> None:
+    assert checks_against_judges(REGISTRY, BENCH_JUDGED, Check.BENCH) == []
+    assert checks_against_judges(REGISTRY, BENCH_JUDGED - {"CLI-2"}, Check.BENCH) == [
+        "CLI-2 is not judged by the bench, as the registry says"
+    ]
 
 
 def test_a_clause_that_only_one_of_them_knows_is_found() -> None:
     agreed = {clause.id for clause in REGISTRY.values() if "oracle" in clause.checks}
-    assert checks_against_oracle(REGISTRY, agreed) == []
-    assert checks_against_oracle(REGISTRY, agreed - {"CUR-7"}) == [
+    assert checks_against_judges(REGISTRY, agreed) == []
+    assert checks_against_judges(REGISTRY, agreed - {"CUR-7"}) == [
         "CUR-7 is not judged by the oracle, as the registry says"
     ]
-    assert checks_against_oracle(REGISTRY, agreed | {"WIN-3"}) == [
+    assert checks_against_judges(REGISTRY, agreed | {"WIN-3"}) == [
         "WIN-3 is judged by the oracle, which the registry does not say"
     ]
 

@@ -28,6 +28,7 @@ from reattach.io.trace import Entry
 from reattach.live.clients.bench import AT_ONCE, BenchOptions, BenchResult, OnProgress, run_bench
 from reattach.live.clients.program import CommandProgram
 from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script, random_script
+from reattach.oracle.observation import Json
 from reattach.oracle.verdict import Profile, Report
 
 
@@ -123,7 +124,7 @@ def client(
         return 3
     run = evolve(
         run,
-        server=result.client,
+        client=result.client,
         revision=result.revision.value,
         elapsed_ms=result.elapsed_ms,
         stopped=result.stopped,
@@ -146,7 +147,7 @@ def _replays(result: BenchResult, run: Run, folder: Path | None) -> Sequence[str
     report: Report = result.report
     if not report.findings:
         return ()
-    scripts = [(finding.experiment, {}) for finding in report.findings]
+    scripts: list[tuple[str, dict[str, Json]]] = [(finding.experiment, {}) for finding in report.findings]
     try:
         return write_replays(folder or replay_folder(run), report, run, scripts)
     except OutputError as error:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from reattach.clauses import Registry, UnknownClauseError, load_registry
 from reattach.commands import options as shared
-from reattach.commands.running import Again, judge_again, run_again
+from reattach.commands.running import Again, is_about_client, judge_again, run_again, run_client_again
 from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.present import Format, present, run_of
@@ -52,7 +52,11 @@ def replay(
         check_writable(output)
     live = target is not None or command is not None
     credentials: tuple[str, ...] = ()
-    if live:
+    if live and is_about_client(trace.header):
+        if command is None:
+            raise typer.BadParameter("a client is run again by --command", param_hint="'--target'")
+        again = run_client_again(trace.header, command, profile)
+    elif live:
         headers = shared.read_headers("--header", header)
         second = shared.read_headers("--second-principal", second_principal)
         credentials = shared.values_of(headers, second)

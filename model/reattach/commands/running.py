@@ -13,9 +13,13 @@ from attrs import evolve, field, frozen
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from reattach.clauses import About, load_registry
 from reattach.io.baseline import Baseline, entries_for
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
+from reattach.live.clients.bench import BenchOptions, run_bench
+from reattach.live.clients.program import CommandProgram
+from reattach.live.clients.scripts import choose_script
 from reattach.live.experiments import Parameters
 from reattach.live.preflight import PreflightError
 from reattach.live.probe import Job, OnProgress, ProbeOptions, ProbeResult, probe
@@ -23,12 +27,15 @@ from reattach.live.probe import Progress as ProbeProgress
 from reattach.live.replay import Shown, replay
 from reattach.live.target import DidNotStartError
 from reattach.machine.revision import Revision
+from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Observation
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Profile, Report
 
 Result = TypeVar("Result")
 
+CLIENT_TRIES = 2
+"""How often a client is run against a script at most, to see a finding again."""
 NO_VERDICT = (PreflightError, DidNotStartError, KeyboardInterrupt)
 """What keeps a probe from beginning, and is no mistake in how it was asked."""
 
@@ -111,10 +118,38 @@ class Again:
 
 def judge_again(trace: Trace, profile: Profile, revision: Revision) -> Again:
     """Judge what a replay file holds, without any server. It begins in the middle, so the oracle may say less."""
+    if is_about_client(trace.header):
+        bench = Bench(load_registry())
+        bench.enter(trace.header.experiment, trace.observations, profile)
+        return _about(trace.header, bench.report(profile, revision))
     oracle = Oracle(revision=revision, declaration=trace.header.declaration, complete=False)
     for entry in trace.entries:
         oracle.observe(entry.observation, experiment=entry.experiment)
     return _about(trace.header, oracle.report(profile))
+
+
+def is_about_client(header: TraceHeader) -> bool:
+    """Whether the finding of a replay file is a client's."""
+    return load_registry().find(header.clause).about is About.CLIENT
+
+
+def run_client_again(header: TraceHeader, command: str, profile: Profile) -> Again:
+    """Run a client against the script of a replay file until it shows its finding, within a bound.
+
+    Raises what ``choose_script`` and ``run_bench`` raise about script and command.
+    """
+    scripts = (choose_script(header.experiment, header.seed or 0),)
+    options = BenchOptions(program=CommandProgram(command), scripts=scripts)
+    registry = load_registry()
+    for tries in range(1, CLIENT_TRIES + 1):
+        try:
+            result = asyncio.run(until_terminated(run_bench(options, registry, profile)))
+        except KeyboardInterrupt as error:
+            return Again(shown=False, tries=tries, report=Report(clauses=()), stopped=why_no_verdict(error))
+        again = evolve(_about(header, result.report), tries=tries, stopped=result.stopped)
+        if again.shown or again.stopped:
+            break
+    return again
 
 
 def run_again(header: TraceHeader, options: ProbeOptions) -> Again:

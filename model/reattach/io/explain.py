@@ -21,6 +21,7 @@ _LEVEL_STYLE = {Level.MUST: "bold red", Level.SHOULD: "bold yellow", Level.MAY: 
 _CHECKS = {
     Check.ORACLE.value: "the oracle, on the wire",
     Check.MACHINE.value: "the tests and invariants of the machine",
+    Check.BENCH.value: "the bench, of client programs (reattach client)",
 }
 
 _NEEDS = {

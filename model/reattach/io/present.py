@@ -17,6 +17,7 @@ from reattach.io.report_junit import render_junit
 from reattach.io.report_sarif import render_sarif
 from reattach.io.report_text import render_text
 from reattach.io.run import Presented, Run
+from reattach.io.shell import is_command
 from reattach.io.trace import Entry, TraceHeader, write_trace
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import Report
@@ -41,6 +42,7 @@ def present(report: Report, run: Run, *, credentials: Sequence[str] = (), replay
         run,
         target=redactor.text(run.target),
         server=redactor.text(run.server),
+        client=redactor.text(run.client),
         stopped=redactor.text(run.stopped),
         command=redactor.text(run.command),
     )
@@ -103,7 +105,7 @@ def write_replays(
 def replay_folder(run: Run) -> Path:
     """Where the replay files of a run go, if nothing else is said: a folder of its own in the working directory."""
     # A command line makes no good name; the server's own does.
-    named = run.server if "{port}" in run.target else re.sub(r"^\w+://", "", run.target)
+    named = run.server or run.client if is_command(run.target) else re.sub(r"^\w+://", "", run.target)
     target = re.sub(r"[^A-Za-z0-9]+", "-", named)[:40].strip("-")
     return Path(".reattach") / "-".join(filter(None, [target, run.profile, f"seed-{run.seed}"]))
 

@@ -25,6 +25,7 @@ def report_to_json(presented: Presented) -> dict[str, Json]:
         "run": {
             "target": run.target,
             "server": run.server,
+            **({"client": run.client} if run.client else {}),
             "revision": run.revision,
             "profile": run.profile,
             "seed": run.seed,

@@ -54,6 +54,8 @@ class Run:
     """The URL, or the command that was started."""
     server: str = ""
     """The name and version that the server gives itself."""
+    client: str = ""
+    """The name and version that the client gives itself, if it is the client that is judged."""
     revision: str = ""
     profile: str = ""
     seed: int | None = None

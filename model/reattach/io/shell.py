@@ -1,7 +1,10 @@
 """Command lines of our own, as people paste them into a shell."""
 
+import re
 import shlex
 from collections.abc import Sequence
+
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 def command_line(*words: str | None, **options: str | bool | Sequence[str] | None) -> str:
@@ -16,7 +19,12 @@ def command_line(*words: str | None, **options: str | bool | Sequence[str] | Non
     return shlex.join(parts)
 
 
+def is_command(target: str) -> bool:
+    """Whether a target is the command that starts a server or a client, and no URL."""
+    return "{port}" in target or "{url}" in target or not URL.match(target)
+
+
 def replay_command(file: str, target: str) -> str:
-    """The command that runs the experiment of a replay file again, on the server that it was found on."""
-    option = {"command": target} if "{port}" in target else {"target": target}
+    """The command that runs the experiment of a replay file again, on the server or client that it was found on."""
+    option = {"command": target} if is_command(target) else {"target": target}
     return command_line("reattach", "replay", file, **option)

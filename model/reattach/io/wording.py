@@ -32,6 +32,7 @@ def facts_of(run: Run) -> list[tuple[str, str]]:
     rows = (
         ("target", run.target),
         ("server", run.server),
+        ("client", run.client),
         ("revision", run.revision),
         ("profile", run.profile),
         ("stimulus", run.stimulus),

@@ -20,9 +20,12 @@ from reattach.live.recorder import Recorder, monotonic_ms
 from reattach.machine.policy import Policy
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.clients.bench import Bench
-from reattach.oracle.observation import Exited, Json, Observation, Printed, Request, Response
+from reattach.oracle.clients.beside import ATTEMPTS_MOST
+from reattach.oracle.observation import Exited, Frame, Json, Observation, Printed, Request, Response
 from reattach.oracle.verdict import Finding, Profile, Report
 
+ENOUGH = 3 * ATTEMPTS_MOST
+"""So many resumptions in a row without a message end a run: there is nothing more to be learned."""
 AT_ONCE = 2
 """Runs beside each other, if nothing else is asked for."""
 
@@ -122,7 +125,19 @@ async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgre
 async def run_script(program: Program, script: Script, policy: Policy, bound_ms: int | None = None) -> Run:
     """One run: a server of its own, and the client until it ends or its time is over."""
     observations: list[Observation] = []
-    recorder = Recorder(_Unjudged(), sink=lambda observation, _: observations.append(observation))
+    vain, enough = 0, asyncio.Event()
+
+    def sink(observation: Observation, _: str) -> None:
+        nonlocal vain
+        observations.append(observation)
+        if isinstance(observation, Request) and observation.cursors:
+            vain += 1
+        elif isinstance(observation, Frame) and observation.has_data:
+            vain = 0
+        if vain > ENOUGH:
+            enough.set()
+
+    recorder = Recorder(_Unjudged(), sink=sink)
 
     def printed(line: str) -> None:
         payload: Json = None
@@ -134,7 +149,15 @@ async def run_script(program: Program, script: Script, policy: Policy, bound_ms:
         recorder.record(Printed(at=recorder.now(), payload=said, size=len(line)), script.name)
 
     async with following(script, recorder, policy) as url:
-        ending = await program.run(url, script.calls, bound_ms or script.bound_ms, printed)
+        running = asyncio.create_task(program.run(url, script.calls, bound_ms or script.bound_ms, printed))
+        stopping = asyncio.create_task(enough.wait())
+        try:
+            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (running, stopping):
+                task.cancel()
+            await asyncio.gather(running, stopping, return_exceptions=True)
+        ending = Ending(None) if running.cancelled() else running.result()
         recorder.record(Exited(at=recorder.now(), status=ending.status), script.name)
     return Run(script=script, observations=tuple(observations), ending=ending)
 

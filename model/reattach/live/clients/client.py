@@ -15,7 +15,7 @@ import reattach
 from reattach.live.clients.scripts import Call
 from reattach.live.recorder import monotonic_ms, observation_of
 from reattach.live.sse import BlockTooLargeError, CommentLine, Decoder, Event
-from reattach.live.wire import Cut, Endpoint, Exchange, Headers, WireError, exchange, parse_url
+from reattach.live.wire import Cut, Endpoint, Exchange, Head, Headers, WireError, exchange, parse_url
 from reattach.machine import client as machine
 from reattach.machine.client import ClientStream, News, Told
 from reattach.machine.cursor import ABSENT, Cursor, Presence, format_event_id
@@ -104,12 +104,8 @@ class HttpClient:
             "capabilities": {},
             "clientInfo": {"name": "reattach-client", "version": reattach.__version__},
         }
-        try:
-            sent = await self.send("POST", None, message=self._request("initialize", params))
-            head = await sent.head()
-            while await sent.read() is not None:
-                pass
-        except WireError:
+        head = await self._exchanged("POST", None, message=self._request("initialize", params))
+        if head is None:
             self.take(connection, Aborted())
             return
         session = head.get("mcp-session-id")
@@ -125,10 +121,7 @@ class HttpClient:
         """Say goodbye. There is nothing pending then, and nothing of it to be told."""
         _, asked = machine.leave(self.state)
         if asked.session:
-            with contextlib.suppress(WireError):
-                sent = await self.send("DELETE", asked.session)
-                await sent.head()
-                sent.close(Cut.CLOSE)
+            await self._exchanged("DELETE", asked.session)
 
     # Calls
 
@@ -333,12 +326,32 @@ class HttpClient:
     async def notify(self, method: str, params: Mapping[str, Json] | None = None) -> None:
         """POST a notification."""
         message: dict[str, Json] = {"jsonrpc": "2.0", "method": method}
-        with contextlib.suppress(WireError):
-            sent = await self.send(
-                "POST", self.state.session, message=message if params is None else message | {"params": params}
-            )
-            await sent.head()
-            sent.close(Cut.CLOSE)
+        await self._exchanged(
+            "POST", self.state.session, message=message if params is None else message | {"params": params}
+        )
+
+    async def ask(self, cursor: Cursor) -> None:
+        """GET what follows a cursor, and take no interest in it."""
+        await self._exchanged("GET", self.state.session, cursor=cursor)
+
+    async def _exchanged(
+        self,
+        method: str,
+        session: str | None,
+        *,
+        cursor: Cursor | None = None,
+        message: Mapping[str, Json] | None = None,
+    ) -> Head | None:
+        """The head of an answer whose body is of no interest; None if there is none."""
+        sent: Exchange | None = None
+        try:
+            sent = await self.send(method, session, cursor=cursor, message=message)
+            return await sent.head()
+        except WireError:
+            return None
+        finally:
+            if sent is not None:
+                sent.close(Cut.CLOSE)
 
     def number(self) -> int:
         """The number of the next connection."""

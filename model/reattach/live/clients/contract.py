@@ -8,6 +8,7 @@ from reattach.live.clients.scripts import Call, emit
 from reattach.oracle.observation import Json
 
 CONTRACT = "reattach-client/1"
+"""The contract's name and version."""
 URL = "REATTACH_URL"
 """The environment variable with the URL of the server's endpoint."""
 CALLS = "REATTACH_CALLS"

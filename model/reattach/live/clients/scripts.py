@@ -264,7 +264,7 @@ SCRIPTS: Mapping[str, Script] = {
             name="two-calls",
             does="Has two calls at once, and resets the connection of each after two messages.",
             rules=(Rule(on=Occasion.CALL, act=Act.CUT, after=2, times=0),),
-            calls=(emit("a", 8, 20), emit("b", 8, 25)),
+            calls=(emit("a", 8, 60), emit("b", 8, 65)),
         ),
     )
 }

@@ -71,6 +71,8 @@ class _Stream:
     """The id that came first."""
     last: bytes = b""
     """The block of the last message."""
+    reader: "_Exchange | None" = None
+    """The exchange that has it; it takes over from the one before (ATT-2)."""
 
 
 @define(eq=False)
@@ -194,7 +196,8 @@ class _Exchange:
         occasion = self._occasion(cursors, method)
         if len(cursors) == 1:
             self.stream = self.scripted.stream(cursors[0])
-            self._label = "" if self.stream is None else self.stream.label
+            if self.stream is not None:
+                self._label, self.stream.reader = self.stream.label, self
         self.rule = self.scripted.rule_for(occasion, self._label)
         if occasion is Occasion.RESUME:
             await self._leave_old(cursors)
@@ -422,7 +425,8 @@ class _Exchange:
     def close(self) -> None:
         """The exchange is over, whoever ended it."""
         lives = self._name == "" or self.scripted.endpoint.host.session(self._name) is not None
-        self._record_end(Party.CLIENT if lives else Party.SERVER, clean=False)
+        taken_over = self.stream is not None and self.stream.reader not in (None, self)
+        self._record_end(Party.SERVER if taken_over or not lives else Party.CLIENT, clean=False)
 
     @property
     def _act(self) -> Act | None:

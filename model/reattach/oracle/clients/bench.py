@@ -16,6 +16,8 @@ from reattach.oracle.observation import Observation
 from reattach.oracle.record import Seen
 from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome, Profile, Report
 
+JUDGED: frozenset[str] = frozenset(JUDGES)
+"""The clauses that the bench can judge."""
 _NEVER = "no script that was run exercises it"
 
 

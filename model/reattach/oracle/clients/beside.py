@@ -8,7 +8,7 @@ gave it, and the judges say which of them the real one can have had.
 
 from collections.abc import Iterable, Mapping
 
-from attrs import define, field, frozen
+from attrs import define, evolve, field, frozen
 
 from reattach.machine import client as machine
 from reattach.machine.client import ClientStream, News
@@ -225,7 +225,9 @@ class Beside:
         stream.resumptions.append(Resumption(exchange, before, tuple(stream.sent)))
         self._join(exchange, stream)
         if before is not None:
-            self.client, _ = machine.resume(self.client, before, exchange.request.connection)
+            # From here on it stands where the real one says that it stands; whether it should is CLI-1's question.
+            stands = evolve(before, cursor=cursor_of(cursor))
+            self.client, _ = machine.resume(self.client, stands, exchange.request.connection)
 
     def _by_name(self, identifier: str) -> Stream | None:
         """The stream that an id names, though it was never sent whole."""

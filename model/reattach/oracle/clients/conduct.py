@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from reattach.machine import client as machine
 from reattach.machine.client import News
 from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside, Exchange, Resumption, Sent, Stream
-from reattach.oracle.clients.cursors import NO_RESUMPTION
+from reattach.oracle.clients.cursors import NO_RESUMPTION, in_anothers_place, neglected
 from reattach.oracle.clients.judgement import (
-    GRACE_MS,
+    LATE_MS,
+    PATIENCE_MS,
     SILENT,
     SLACK_MS,
     Judgement,
@@ -92,8 +93,8 @@ def a_lost_session_is_begun_anew(run: Beside) -> Iterator[Judgement]:
         for each in later
         if each.request.session == lost
         and each.request.method != "DELETE"
-        and each.asked.at > told.at + GRACE_MS
         and each not in named_again
+        and _knows(run, each, first, told)
     ]
     old = {sent.id for stream in run.streams.values() for sent in stream.sent if sent.seen.index < told.index}
     carried = [each for each in later if each.request.session != lost and each.cursor in old - {""}]
@@ -112,6 +113,22 @@ def a_lost_session_is_begun_anew(run: Beside) -> Iterator[Judgement]:
     if not (named_again or kept or carried or begun[1:]):
         ended = "the program ended after the 404: nothing shows whether its next request would have begun a session"
         yield Held("CLI-3") if begun else Unseen("CLI-3", ended)
+
+
+def _knows(run: Beside, exchange: Exchange, first: Exchange, told: Seen) -> bool:
+    """Whether the client surely had the 404 when it sent a request: others may have been on their way."""
+    if exchange.asked.at > told.at + LATE_MS or _comes_back(run, exchange, first):
+        return True
+    failed = None if first.stream is None else run.said.failure(first.stream.label)
+    # No program of the contract makes a call that it has not begun with, but after another one's end.
+    makes = exchange.request.rpc_method == "tools/call"
+    return makes and failed is not None and told.index < failed.index < exchange.asked.index
+
+
+def _comes_back(run: Beside, exchange: Exchange, first: Exchange) -> bool:
+    """Whether a request is for the stream that was answered 404, by a client that reads each stream by itself."""
+    stream = first.stream
+    return stream is not None and exchange.stream is stream and not neglected(run, stream, exchange.asked)
 
 
 @judge("CLI-4")
@@ -188,7 +205,7 @@ def _disconnected(run: Beside, stream: Stream, interruption: Exchange) -> Iterat
     failed = run.said.failure(stream.label)
     if resumed is not None:
         yield Held("CLI-7")
-    elif failed is not None and failed.index > end.index and not list(gone(run)) and not _may_not_wait(stream):
+    elif failed is not None and failed.index > end.index and not _has_other_reasons(run, stream):
         yield broken(
             run,
             "CLI-7",
@@ -210,10 +227,12 @@ def _cancels(exchange: Exchange, stream: Stream, after: Seen) -> bool:
     return cancels and exchange.asked.index > after.index and str(about) == stream.asked
 
 
-def _may_not_wait(stream: Stream) -> bool:
-    """Whether the client was asked to wait longer than it need."""
+def _has_other_reasons(run: Beside, stream: Stream) -> bool:
+    """Whether a call may have been given up for more than a disconnect: the session is gone, the client was asked to
+    wait longer than it need, or it resumed another stream in its place (CLI-10)."""
     frames = [each.seen.observation for each in stream.sent]
-    return any(isinstance(each, Frame) and (each.retry or 0) > _LONGEST_WAIT_MS for each in frames)
+    asked_to_wait = any(isinstance(each, Frame) and (each.retry or 0) > _LONGEST_WAIT_MS for each in frames)
+    return asked_to_wait or bool(list(gone(run))) or any(in_anothers_place(run, each) for each in run.resumptions)
 
 
 @judge("CLI-9")
@@ -248,7 +267,7 @@ def _told_of_call(run: Beside, stream: Stream) -> Iterator[Judgement]:
     last = stream.interruptions[-1] if stream.interruptions else stream.exchanges[-1]
     if run.ended_by_itself:
         yield _silent(run, f"the program ended without a word about call {stream.label}", last, run.exited)
-    elif given_up is not None and run.exited is not None:
+    elif given_up is not None and run.exited is not None and run.exited.at - given_up.upon.at >= PATIENCE_MS:
         waited = run.exited.at - given_up.upon.at
         what = f"call {stream.label} could not be followed any more, and within {waited} ms nothing was said of it"
         yield _silent(run, what, run.exchange_of(given_up.upon), run.exited)

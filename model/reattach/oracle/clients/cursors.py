@@ -58,7 +58,11 @@ def _cursor(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
             last=exchange.asked,
         )
         return
-    lost = next((sent for sent in past[: place + 1] if _is_never_applied(run, sent)), None)
+    if not run.said.applied and any(sent.key for sent in past[place + 1 :]):
+        yield Unseen("CLI-1", SILENT)
+        return
+    shared = any(in_anothers_place(run, each) for each in run.resumptions)  # that is CLI-10's
+    lost = next((sent for sent in past[: place + 1] if _is_never_applied(run, sent) and not shared), None)
     if lost is not None:
         yield broken(
             run,
@@ -163,13 +167,16 @@ def _misplaced(run: Beside, stream: Stream, exchange: Exchange) -> Iterator[Judg
 
 
 def _applied_by(run: Beside, sent: Sent) -> Seen | None:
-    """The line that shows that a message was applied, if it came on no other connection of its stream."""
+    """The line that shows that a message was applied, if it came on no other connection."""
     stream = sent.exchange.stream
-    if stream is None or any(each.key == sent.key and each.exchange is not sent.exchange for each in stream.sent):
-        return None
+    assert stream is not None
     if sent.final:
-        return run.said.answer(stream.label)
-    return next(iter(run.said.applied.get(sent.key, ())), None)
+        others = [each for each in run.calls if each.label == stream.label and each.answered is not None]
+        only = others == [stream] and all(each.exchange is sent.exchange for each in stream.sent if each.final)
+        return run.said.answer(stream.label) if only else None
+    everywhere = [each for one in run.streams.values() for each in one.sent if each.key == sent.key]
+    only = all(each.exchange is sent.exchange for each in everywhere)
+    return next(iter(run.said.applied.get(sent.key, ())), None) if only else None
 
 
 @judge("CLI-10")
@@ -178,7 +185,7 @@ def one_cursor_per_stream(run: Beside) -> Iterator[Judgement]:
     for stream in run.streams.values():
         yield from _after_result(run, stream)
     for resumption in run.resumptions:
-        yield from _in_anothers_place(run, resumption)
+        yield from _shared(run, resumption)
     if not any(stream.answered is not None and stream.has_ids for stream in run.streams.values()):
         yield Unseen("CLI-10", "no call with event ids was answered")
 
@@ -206,22 +213,10 @@ def _after_result(run: Beside, stream: Stream) -> Iterator[Judgement]:
         yield Held("CLI-10")
 
 
-def _in_anothers_place(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
-    """A second resumption of a stream that is being read already, while another stream waits for one in vain."""
-    asked, before = resumption.exchange.asked, resumption.before
+def _shared(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
     stream = resumption.exchange.stream
-    if before is None or before.connection == 0 or stream is None or len(stream.resumptions) < 2:
-        return
-    waiting = [
-        other
-        for other in run.streams.values()
-        if other is not stream
-        and other.has_ids
-        and not other.resumptions
-        and any(each.end is not None and each.end.index < asked.index for each in other.interruptions)
-    ]
-    for other in waiting[:1]:
-        first = stream.resumptions[0].exchange
+    for other in in_anothers_place(run, resumption)[:1]:
+        assert stream is not None
         yield broken(
             run,
             "CLI-10",
@@ -229,6 +224,27 @@ def _in_anothers_place(run: Beside, resumption: Resumption) -> Iterator[Judgemen
             "two streams were cut, and the client resumed one of them twice, and the other never",
             *[sent for sent in other.sent if sent.id][-1:],
             other.interruptions[0],
-            first,
-            last=asked,
+            stream.resumptions[0].exchange,
+            last=resumption.exchange.asked,
         )
+
+
+def in_anothers_place(run: Beside, resumption: Resumption) -> list[Stream]:
+    """The streams that wait in vain for a resumption, while this one is of a stream that is being read already."""
+    asked, before = resumption.exchange.asked, resumption.before
+    stream = resumption.exchange.stream
+    if before is None or before.connection == 0 or stream is None or len(stream.resumptions) < 2:
+        return []
+    return neglected(run, stream, asked)
+
+
+def neglected(run: Beside, stream: Stream, before: Seen) -> list[Stream]:
+    """The other streams that were cut before something, and that the client never resumed though it could."""
+    return [
+        other
+        for other in run.streams.values()
+        if other is not stream
+        and other.has_ids
+        and not other.resumptions
+        and any(each.end is not None and each.end.index < before.index for each in other.interruptions)
+    ]

@@ -10,10 +10,12 @@ from reattach.oracle.judges.base import Broken, Held
 from reattach.oracle.record import Seen
 from reattach.oracle.verdict import Fault
 
-TAKEN_MS = 50
-"""For so long a frame has to have been there, before its connection broke, to be taken for one that the client had."""
 GRACE_MS = 50
 """So long before a request a line has to have been printed to be taken for older than it: the two come on two ways."""
+LATE_MS = 2_000
+"""For so long an answer may be on its way to a program that is busy."""
+PATIENCE_MS = 2_000
+"""For so long a program has to be silent, while it runs, to be taken for one that will say nothing."""
 SLACK_MS = 10
 """By how much a timer may go off early."""
 
@@ -74,12 +76,7 @@ def _add(chosen: dict[int, Seen], *seen: Seen | None) -> None:
 
 def was_taken(run: Beside, sent: Sent, before: Seen) -> bool:
     """Whether the client surely had something when it sent a request."""
-    lines = run.said.applied.get(sent.key, ()) if sent.key else ()
-    if any(is_before(line, before) for line in lines):
-        return True
-    end = sent.exchange.end
-    spoke = bool(run.said.applied)
-    return not spoke and end is not None and end.index < before.index and end.at - sent.seen.at >= TAKEN_MS
+    return any(is_before(line, before) for line in run.said.applied.get(sent.key, ()))
 
 
 def is_before(line: Seen, request: Seen) -> bool:

@@ -1,0 +1,254 @@
+"""The client bench: our client holds every clause on every script, and with one mistake in it fails one alone."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from reattach.clauses import About, load_registry
+from reattach.cli import main
+from reattach.live.clients.bench import BenchOptions, BenchResult, run_bench
+from reattach.live.clients.client import HttpClient, Say
+from reattach.live.clients.mutants import MUTANTS
+from reattach.live.clients.program import CommandProgram, OwnProgram, Program
+from reattach.live.clients.scripts import (
+    SCRIPTS,
+    Act,
+    Call,
+    Occasion,
+    Rule,
+    Script,
+    ScriptError,
+    choose_script,
+    emit,
+    random_script,
+)
+from reattach.live.mutants.registry import served_named
+from reattach.oracle.clients.bench import Bench
+from reattach.oracle.observation import Json, Printed, Request
+from reattach.oracle.verdict import Outcome, Profile
+
+REGISTRY = load_registry()
+CLAUSES = {clause.id for clause in REGISTRY.values() if clause.about is About.CLIENT}
+OURS = f"{sys.executable} -m reattach.live.clients {{url}}"
+
+
+def judged(
+    program: Program, scripts: Collection[Script] = tuple(SCRIPTS.values()), bound_ms: int = 20_000
+) -> BenchResult:
+    """What the bench says of a program."""
+    options = BenchOptions(program=program, scripts=tuple(scripts), at_once=8, bound_ms=bound_ms)
+    return asyncio.run(run_bench(options, REGISTRY, Profile.REATTACH))
+
+
+def broken(result: BenchResult) -> set[tuple[str, str]]:
+    return {(finding.clause, finding.fault.value) for finding in result.report.findings}
+
+
+def outcomes(result: BenchResult) -> dict[str, Outcome]:
+    return {clause.clause: clause.outcome for clause in result.report.clauses}
+
+
+def test_our_client_holds_every_clause() -> None:
+    result = judged(OwnProgram())
+    assert broken(result) == set()
+    assert outcomes(result) == dict.fromkeys(CLAUSES, Outcome.HELD)
+    assert (result.stopped, result.client) == ("", "reattach-client 0.1.0")
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_each_faulty_client_fails_its_clause_and_no_other(name: str) -> None:
+    mutant = MUTANTS[name]
+    result = judged(OwnProgram(mutant.client))
+    assert broken(result) == {(mutant.clause, mutant.fault.value)}
+    for script in mutant.scripts:
+        (shown,) = [run.observations for run in result.runs if run.script.name == script]
+        findings = Bench(REGISTRY).enter(script, shown, Profile.REATTACH)
+        assert {(each.clause, each.fault, each.experiment) for each in findings} == {
+            (mutant.clause, mutant.fault, script)
+        }
+        assert all(each.evidence for each in findings)
+
+
+def test_every_clause_about_clients_has_a_faulty_client() -> None:
+    assert {mutant.clause for mutant in MUTANTS.values()} == CLAUSES
+
+
+def test_cuts_that_are_drawn_cost_our_client_nothing() -> None:
+    result = judged(OwnProgram(), [random_script(seed) for seed in range(12)])
+    assert broken(result) == set()
+    for run in result.runs:
+        said = [each.payload for each in run.observations if isinstance(each, Printed)]
+        applied = [each["applied"] for each in said if isinstance(each, Mapping) and "applied" in each]
+        assert len(applied) == 20, run.script
+        assert any(isinstance(each, Mapping) and "result" in each for each in said)
+
+
+def test_a_server_with_a_mistake_can_be_served_and_is_not_the_clients_fault() -> None:
+    options = BenchOptions(
+        program=CommandProgram(OURS),
+        scripts=(SCRIPTS["cut-after-two"], SCRIPTS["undisturbed"]),
+        mutant=served_named("lost-at-hand-over"),
+    )
+    result = asyncio.run(run_bench(options, REGISTRY, Profile.REATTACH))
+    assert broken(result) <= {("CLI-1", "cursor-ahead")}
+    assert result.stopped == ""
+
+
+class Mute(HttpClient):
+    """Prints nothing that is of the contract."""
+
+    def __init__(self, url: str, calls: Sequence[Call], say: Say) -> None:
+        def mumble(said: Mapping[str, Json]) -> None:
+            say({"log": "something"})
+
+        super().__init__(url, calls, mumble)
+
+
+def test_of_a_client_that_prints_nothing_only_the_wire_is_judged() -> None:
+    result = judged(OwnProgram(Mute))
+    assert broken(result) == set()
+    unseen = {each.clause: each.note for each in result.report.clauses if each.outcome is Outcome.NOT_OBSERVED}
+    assert set(unseen) == {"CLI-2", "CLI-6", "CLI-8", "CLI-9"}
+    assert set(unseen.values()) >= {"the program prints no line of the contract that shows what it applied"}
+    assert any("lines of the program are none of the contract" in note for note in result.report.notes)
+
+
+class Hanging(HttpClient):
+    """Never ends, and does nothing."""
+
+    async def run(self) -> int:
+        await asyncio.Event().wait()
+        return 0
+
+
+def test_a_client_that_does_nothing_has_no_verdict() -> None:
+    result = judged(OwnProgram(Hanging), [SCRIPTS["undisturbed"]], bound_ms=200)
+    assert result.stopped == "the client asked for nothing (it was not over in time)"
+    assert set(outcomes(result).values()) == {Outcome.NOT_OBSERVED}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(["client", *arguments])
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_the_command_judges_a_program_and_a_finding_is_seen_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    faulty = f"{OURS} --mutant keeps-first-cursor"
+    report, recordings = tmp_path / "report.json", tmp_path / "recordings"
+    code, out, _ = run(
+        capsys,
+        *("--command", faulty, "--script", "cut-after-two", "--profile", "reattach", "--seed", "7"),
+        *("--format", "json", "--output", str(report), "--record", str(recordings), "--replays", str(tmp_path)),
+    )
+    assert (code, out) == (1, f"verdict: violates (exit 1); the report is in {report}\n")
+    written = json.loads(report.read_text())
+    (finding,) = written["findings"]
+    assert (finding["clause"], finding["fault"]) == ("CLI-1", "cursor-not-advanced")
+    assert finding["experiment"] == "cut-after-two"
+    assert written["run"]["client"].startswith("reattach-client")
+    assert "--script cut-after-two" in written["run"]["command"]
+    assert [each.name for each in recordings.iterdir()] == ["cut-after-two.jsonl"]
+    assert main(["replay", finding["replay"]]) == 1
+    assert "judged again from the recording: the same finding" in capsys.readouterr().out
+    assert main(["replay", finding["replay"], "--command", faulty]) == 1
+    assert main(["replay", finding["replay"], "--command", OURS]) == 0
+    assert main(["replay", finding["replay"], "--target", "http://127.0.0.1:9/"]) == 2
+
+
+def test_the_text_report_is_the_probes(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--command", OURS, "--script", "retry-500", "--script", "undisturbed")
+    assert code == 0
+    assert "client    reattach-client" in out
+    assert "`retry` is obeyed" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "the client program is needed"),
+        (["--command", "'unclosed {url}"], "cannot be split"),
+        (["--command", "no-such-program-at-all {url}", "--script", "undisturbed"], "cannot run"),
+        (["--command", OURS, "--script", "none"], "script none: neither one of undisturbed, "),
+        (["--command", OURS, "--mutant", "none"], "there is no mutant none"),
+        (["--command", OURS, "--format", "curl"], "a client cannot be asked"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    code, out, error = run(capsys, *arguments)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert said in error
+
+
+def test_a_program_that_ends_at_once_has_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = f"{sys.executable} -c 'import sys; sys.exit(\"no library\")'"
+    code, out, _ = run(capsys, "--command", ends, "--script", "undisturbed")
+    assert code == 3
+    assert "the client asked for nothing (exit status 1; last on stderr: no library)" in out
+
+
+def test_scripts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "--script", "list")
+    assert code == 0
+    assert [line.partition(":")[0] for line in out.splitlines()] == [*SCRIPTS, "random-cuts"]
+
+
+GOOD = """
+name = "flaky"
+does = "Cuts each call after two messages and refuses the first resumption with 503."
+retry_ms = 20
+[[calls]]
+label = "a"
+tool = "reattach_emit"
+arguments = {count = 5, interval_ms = 5, label = "a"}
+[[rules]]
+on = "call"
+act = "cut"
+after = 2
+times = 0
+[[rules]]
+on = "resume"
+act = "refuse"
+status = 503
+"""
+
+
+def test_a_script_can_be_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "flaky.toml"
+    path.write_text(GOOD)
+    script = choose_script(str(path), 0)
+    assert script.calls == (emit("a", 5, 5),)
+    assert script.rules == (
+        Rule(on=Occasion.CALL, act=Act.CUT, after=2, times=0),
+        Rule(on=Occasion.RESUME, act=Act.REFUSE, status=503),
+    )
+    result = judged(OwnProgram(), [script])
+    assert broken(result) == set()
+    resumed = [each for each in result.runs[0].observations if isinstance(each, Request) and each.cursors]
+    assert len(resumed) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name =", "name", "not TOML"),
+        ('on = "call"', 'on = "noon"', "one of call, resume, listen is needed"),
+        ("status = 503", "status = 200", "rules[2]: status: 400 to 599 is needed to refuse"),
+        ("after = 2", "after = -2", "rules[1]: after and times are 0 or more"),
+        ("retry_ms = 20", "retry_ms = -1", "retry_ms"),
+        ("retry_ms = 20", "speed = 1", "unknown key: speed"),
+    ],
+)
+def test_a_bad_script_file_says_what_and_where(tmp_path: Path, old: str, new: str, said: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(ScriptError) as error:
+        choose_script(str(path), 0)
+    assert str(error.value).startswith(f"{path}: ")
+    assert said in str(error.value)
