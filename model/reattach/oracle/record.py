@@ -697,6 +697,8 @@ class Run:
     accepts: set[str] = field(factory=set)
     """Methods that were answered with a success under a session."""
     ids_seen: bool = False
+    terse: bool = False
+    """Whether a request's message was left out by the recorder, and then perhaps what was answered."""
     sessions_issued: int = 0
     never_statuses: dict[str, set[int]] = field(factory=dict)
     """By method: how requests under a session id that was never issued were answered."""

@@ -9,7 +9,18 @@ from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_being_terminated, is_success
 from reattach.oracle.moments import Answered, Delivered, Rested, Unanswered
 from reattach.oracle.observation import Party
-from reattach.oracle.record import SLACK_MS, Exchange, Life, Pause, Run, Seen, StreamKind, View, may_have_ended
+from reattach.oracle.record import (
+    SLACK_MS,
+    Exchange,
+    Life,
+    Pause,
+    Run,
+    Seen,
+    StreamKind,
+    View,
+    may_have_ended,
+    payload_of,
+)
 from reattach.oracle.verdict import Fault
 
 FRAMING_BYTES = 4_096
@@ -173,6 +184,8 @@ def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     # What a resumption brings about may be seen before its answer.
     if any(_takes_over(other, view) for other in session.open_exchanges()):
         return
+    if any(payload_of(event.seen) is None for event in view.stream.messages):
+        return  # a message that is not recorded may have been the response
     if not TRAITS[exchange.revision].priming or not view.once("IDL-5"):
         return
     if any(each.retry for each in view.stream.views):  # a client keeps what an earlier connection of the stream said

@@ -141,6 +141,8 @@ def _leak(run: Run, moment: Delivered) -> Broken:
     view, owned = moment.view, moment.owned
     asked = "a request" if not view.exchange.request.cursors else "a resumption"
     whose = "another session's cursor" if view.exchange.bad else "its own cursor" if view.resumed else "no cursor"
+    if whose == "no cursor" and view.exchange.request.cursors:
+        whose = "a cursor that may be anyone's"
     return Broken(
         "SES-5",
         Fault.CROSS_SESSION_LEAK,

@@ -49,6 +49,7 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
         revision=named if request.revision or session is None else session.revision,
     )
     run.exchanges[request.connection] = run.unended[request.connection] = exchange
+    run.terse = run.terse or (request.payload is None and request.rpc_method is not None)
     if request.principal is not None and len(run.principals) < 2:
         run.principals.add(request.principal)
     exchange.life = session.life if session is not None else Life.UNKNOWN
