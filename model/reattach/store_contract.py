@@ -68,32 +68,32 @@ class EventStoreContract:
         self._set_time(ms)
 
     def test_ids_are_unique(self) -> None:
-        """EVT-1"""
+        """EVT-1: no id is given twice, whatever the stream and the time."""
         self._judge([script.interleaved(), script.burst(), script.priming()], {Fault.ID_NOT_UNIQUE}, need=None)
 
     def test_ids_survive_a_header(self) -> None:
-        """EVT-5"""
+        """EVT-5: ids are visible ASCII, whatever a client calls its stream."""
         named = [script.interleaved(name) for name in ODD_NAMES]
         self._judge([script.interleaved(), *named], {Fault.INVALID_ID}, need=None)
 
     def test_an_id_keeps_its_message(self) -> None:
-        """EVT-4"""
+        """EVT-4: what is sent again under an id is what was stored under it."""
         self._judge([script.interleaved()], {Fault.ID_CHANGED_MEANING})
 
     def test_the_cursor_is_exclusive(self) -> None:
-        """DEL-1"""
+        """DEL-1: the event of the cursor, and what came before it, is not sent again."""
         self._judge([script.interleaved()], {Fault.DUPLICATE_DELIVERY})
 
     def test_nothing_is_missing(self) -> None:
-        """DEL-2"""
+        """DEL-2: all that came after the cursor is sent."""
         self._judge([script.interleaved()], {Fault.SILENT_GAP})
 
     def test_streams_are_isolated(self) -> None:
-        """DEL-3"""
+        """DEL-3: nothing of another stream is sent."""
         self._judge([script.interleaved()], {Fault.CROSS_STREAM_REPLAY})
 
     def test_order_is_kept(self) -> None:
-        """DEL-6"""
+        """DEL-6: what is sent is in the order in which it was stored."""
         self._judge([script.interleaved()], {Fault.OUT_OF_ORDER})
 
     def test_the_order_is_not_the_clocks(self) -> None:
@@ -107,11 +107,11 @@ class EventStoreContract:
         self._judge(named, beside=[script.interleaved()], ignoring={Fault.INVALID_ID})
 
     def test_the_stream_is_named(self) -> None:
-        """DEL-8: under the name that is returned, the transport sends what comes next."""
+        """DEL-8: the name that is returned is the stream's, since what comes next is sent under it."""
         self._judge([script.interleaved()], {Fault.DEAF_AFTER_RESUME})
 
     def test_a_caught_up_cursor_is_granted(self) -> None:
-        """CUR-8"""
+        """CUR-8: the newest id is a cursor, after which nothing comes."""
         self._judge([script.caught_up()], {Fault.GOOD_CURSOR_REFUSED}, need=Seen.CAUGHT_UP)
 
     def test_sessions_are_isolated(self) -> None:
@@ -119,17 +119,17 @@ class EventStoreContract:
         self._judge([script.sessions(CALL, STANDALONE)], {Fault.CROSS_SESSION_LEAK})
 
     def test_another_sessions_cursor_is_refused(self) -> None:
-        """CUR-3, SES-5"""
+        """CUR-3, SES-5: a session gets nothing for the cursor of another."""
         self._judge(
             [script.foreign(), script.foreign(STANDALONE)], _BAD_CURSOR | {Fault.CROSS_SESSION_LEAK}, need=Seen.REFUSED
         )
 
     def test_an_unknown_cursor_is_refused(self) -> None:
-        """CUR-2, CUR-10"""
+        """CUR-2, CUR-10: what was never given as an id gets nothing, and raises nothing."""
         self._judge([script.unknown()], _BAD_CURSOR, need=Seen.REFUSED)
 
     def test_priming_is_no_message(self) -> None:
-        """EVT-4"""
+        """EVT-4: priming is not sent, as no message was stored under it."""
         self._judge(
             [script.priming(), script.priming(STANDALONE)], {Fault.ID_CHANGED_MEANING}, beside=[script.interleaved()]
         )
@@ -140,17 +140,17 @@ class EventStoreContract:
         self._judge([script.priming()], wrong, beside=[script.interleaved()], which=lambda wrong: wrong.priming)
 
     def test_no_more_is_held_than_declared(self) -> None:
-        """WIN-1"""
+        """WIN-1: of what the bound has no room for, the oldest leave."""
         self._judge(self._overflowing(), {Fault.UNBOUNDED_MEMORY}, need=Seen.REFUSED)
 
     def test_an_evicted_cursor_is_refused(self) -> None:
-        """CUR-4: with what is left it would be a silent gap."""
+        """CUR-4: what is left after it would be a silent gap."""
         scripts = [] if self.window_events is None and self.window_ms is not None else self._overflowing()
         ageing = [] if self.window_ms is None else [script.ageing(self._bounds())]
         self._judge([*scripts, *ageing], _BAD_CURSOR, need=Seen.REFUSED)
 
     def test_what_is_held_is_granted(self) -> None:
-        """CUR-7"""
+        """CUR-7: what is within the bound can be resumed from."""
         self._judge(self._overflowing(), {Fault.GOOD_CURSOR_REFUSED}, which=lambda wrong: wrong.clause == "CUR-7")
 
     def test_the_last_event_that_left_is_a_cursor(self) -> None:
@@ -158,19 +158,19 @@ class EventStoreContract:
         self._judge(self._overflowing(), {Fault.GOOD_CURSOR_REFUSED}, which=lambda wrong: wrong.at_mark)
 
     def test_priming_pushes_nothing_out(self) -> None:
-        """WIN-5, CUR-7: each resumption stores another one."""
+        """WIN-5, CUR-7: it takes no room; each resumption stores another one."""
         bounds = self._bounded()
         lost = {Fault.GOOD_CURSOR_REFUSED, Fault.SILENT_GAP}
         self._judge([script.full(bounds)], lost, beside=[script.interleaved(), *self._overflowing()])
 
     def test_nothing_older_is_held_than_declared(self) -> None:
-        """WIN-2"""
+        """WIN-2: what is older than the declared age has left."""
         if self.window_ms is None:
             pytest.skip(reason="not observed: the store declares no window_ms")
         self._judge([script.ageing(self._bounds())], {Fault.UNBOUNDED_MEMORY}, need=Seen.REFUSED)
 
     def test_a_replay_beside_stores(self) -> None:
-        """DEL-2, DEL-6: whatever is stored while it is under way, and whenever."""
+        """DEL-2, DEL-6: it is complete, whatever is stored while it is under way, and whenever."""
         self._judge_beside(4, (Store(), Store(OTHER_CALL), Store()))
 
     def test_what_is_being_replayed_is_not_lost(self) -> None:
@@ -179,7 +179,7 @@ class EventStoreContract:
         self._judge_beside(room, (Store(),) * min(3, room))
 
     def test_stores_side_by_side(self) -> None:
-        """DEL-2, DEL-6, EVT-1: tasks that store on one stream at the same time."""
+        """DEL-2, DEL-6, EVT-1: of tasks that store on one stream at the same time, nothing is lost."""
 
         async def play(played: Played, loop: ScheduledLoop, choices: Choices) -> None:
             await side_by_side(played, loop, choices, tasks=2, events=2, after=1)
@@ -187,7 +187,7 @@ class EventStoreContract:
         self._judge_all_orders(1, (Store(),) * 4, play)
 
     def test_any_history(self) -> None:
-        """DEL-1, DEL-2, CUR-7 and all of the above, in histories that Hypothesis makes up."""
+        """DEL-1, DEL-2, CUR-7: all of this, in histories of one session that Hypothesis makes up."""
         try:
             from reattach.stores.histories import first_wrong_history
         except ImportError:
