@@ -66,7 +66,9 @@ def test_each_faulty_client_fails_its_clause_and_no_other(name: str) -> None:
     assert broken(result) == {(mutant.clause, mutant.fault.value)}
     for script in mutant.scripts:
         (shown,) = [run.observations for run in result.runs if run.script.name == script]
-        findings = Bench(REGISTRY).enter(script, shown, Profile.REATTACH)
+        bench = Bench(REGISTRY)
+        bench.enter(script, shown)
+        findings = bench.report(Profile.REATTACH, result.revision).findings
         assert {(each.clause, each.fault, each.experiment) for each in findings} == {
             (mutant.clause, mutant.fault, script)
         }

@@ -120,7 +120,7 @@ def judge_again(trace: Trace, profile: Profile, revision: Revision) -> Again:
     """Judge what a replay file holds, without any server. It begins in the middle, so the oracle may say less."""
     if is_about_client(trace.header):
         bench = Bench(load_registry())
-        bench.enter(trace.header.experiment, trace.observations, profile)
+        bench.enter(trace.header.experiment, trace.observations)
         return _about(trace.header, bench.report(profile, revision))
     oracle = Oracle(revision=revision, declaration=trace.header.declaration, complete=False)
     for entry in trace.entries:

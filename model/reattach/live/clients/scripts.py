@@ -126,7 +126,7 @@ class Script:
     """The ``retry`` of every priming."""
     ids: bool = True
     """Whether events have ids."""
-    bound_ms: int = 15_000
+    bound_ms: int = 20_000
     """How long the client program may take; then it is ended."""
 
 
@@ -177,7 +177,7 @@ SCRIPTS: Mapping[str, Script] = {
             does="Says that the client shall come back in an hour, and resets the connection after two messages.",
             rules=(_CUT,),
             retry_ms=3_600_000,
-            bound_ms=8_000,
+            bound_ms=9_000,
         ),
         Script(
             name="session-gone",

@@ -14,7 +14,7 @@ from reattach.oracle.judges.base import Held
 from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Observation
 from reattach.oracle.record import Seen
-from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome, Profile, Report
+from reattach.oracle.verdict import ClauseResult, Kind, Outcome, Profile, Report
 
 JUDGED: frozenset[str] = frozenset(JUDGES)
 """The clauses that the bench can judge."""
@@ -27,6 +27,8 @@ class Bench:
 
     registry: Registry
     ledger: Ledger = field(init=False)
+    _runs: list[Beside] = field(init=False, factory=list)
+    """Those that have not been judged."""
     _unseen: dict[str, list[str]] = field(init=False, factory=dict)
     """By clause, why runs could not decide it."""
     _held: Counter[str] = field(init=False, factory=Counter)
@@ -35,23 +37,28 @@ class Bench:
     def __attrs_post_init__(self) -> None:
         self.ledger = Ledger(self.registry)
 
-    def enter(self, script: str, observations: Sequence[Observation], profile: Profile) -> tuple[Finding, ...]:
-        """Judge a run against a script; the findings that it brought."""
-        run = beside(observations, script)
-        self._unread += run.said.others
-        found = []
-        for judge in JUDGES.values():
-            for judgement in judge(run):
-                if isinstance(judgement, Unseen):
-                    self._unseen.setdefault(judgement.clause, []).append(judgement.why)
-                else:
-                    self._held[judgement.clause] += isinstance(judgement, Held)
-                    finding = self.ledger.enter(judgement, profile)
-                    found += [] if finding is None else [finding]
-        return tuple(found)
+    def enter(self, script: str, observations: Sequence[Observation]) -> None:
+        """Enter a whole run against a script."""
+        self._runs.append(beside(observations, script))
+
+    def _judge(self, profile: Profile) -> None:
+        """Judge the runs that have been entered: what a program prints in one shows what it does not in another."""
+        runs, self._runs = self._runs, []
+        speaks, applies = any(run.speaks for run in runs), any(run.applies for run in runs)
+        for run in runs:
+            run.speaks, run.applies = speaks, applies
+            self._unread += run.said.others
+            for judge in JUDGES.values():
+                for judgement in judge(run):
+                    if isinstance(judgement, Unseen):
+                        self._unseen.setdefault(judgement.clause, []).append(judgement.why)
+                    else:
+                        self._held[judgement.clause] += isinstance(judgement, Held)
+                        self.ledger.enter(judgement, profile)
 
     def report(self, profile: Profile, revision: Revision, notes: Iterable[str] = ()) -> Report:
         """The outcome of every clause about clients that belongs to the profile, and all findings."""
+        self._judge(profile)
         findings = self.ledger.findings(profile)
         broken = {finding.clause for finding in findings if finding.kind is not Kind.UNDEFINED_AREA}
         clauses = [

@@ -151,6 +151,10 @@ class Beside:
     streams: dict[int, Stream] = field(factory=dict)
     """By the machine's number."""
     said: Said = field(factory=Said)
+    speaks: bool = False
+    """Whether the program follows the contract as far as calls go, in this run or in another."""
+    applies: bool = False
+    """Whether it prints what it applied, in this run or in another."""
     told: list[Told] = field(factory=list)
     exited: Seen | None = None
     left: Seen | None = None
@@ -166,6 +170,8 @@ class Beside:
                 self._request(seen, request)
             case Printed() as printed:
                 self.said.take(seen, printed)
+                self.speaks = self.speaks or self.said.speaks
+                self.applies = self.applies or bool(self.said.applied)
             case Exited():
                 self.exited = seen
             case Response() | Body() | Frame() | Comment() | Closed() as other:

@@ -36,7 +36,7 @@ _LONGEST_WAIT_MS = machine.Client().longest_wait_ms
 @judge("CLI-2")
 def nothing_is_applied_twice(run: Beside) -> Iterator[Judgement]:
     """How often each message was sent as an event of its own, and how often it was applied."""
-    if not run.said.speaks:
+    if not run.speaks:
         yield Unseen("CLI-2", SILENT)
         return
     sent: dict[str, list[Sent]] = {}
@@ -135,7 +135,7 @@ def _comes_back(run: Beside, exchange: Exchange, first: Exchange) -> bool:
 def retry_is_obeyed(run: Beside) -> Iterator[Judgement]:
     """How long after the end of a stream's connection it was resumed."""
     waits = [each for each in run.resumptions if each.before is not None and each.before.retry_ms > 0]
-    timed = [each for each in waits if each.before is not None and each.before.connection == 0 and _had_retry(each)]
+    timed = [each for each in waits if _waits_for_its_own(run, each) and _had_retry(each)]
     for resumption in timed:
         before, asked = resumption.before, resumption.exchange.asked
         assert before is not None
@@ -155,6 +155,13 @@ def retry_is_obeyed(run: Beside) -> Iterator[Judgement]:
         )
     if not timed:
         yield Unseen("CLI-4", NO_RESUMPTION if not run.resumptions else "no `retry` was given that is more than 0")
+
+
+def _waits_for_its_own(run: Beside, resumption: Resumption) -> bool:
+    """Whether it is the end of this stream's connection that the client waits after, and not another's (CLI-10)."""
+    stream, before = resumption.exchange.stream, resumption.before
+    ended = before is not None and before.connection == 0
+    return ended and stream is not None and not neglected(run, stream, resumption.exchange.asked)
 
 
 def _retries(resumption: Resumption) -> list[Sent]:
@@ -238,7 +245,7 @@ def _has_other_reasons(run: Beside, stream: Stream) -> bool:
 @judge("CLI-9")
 def the_application_is_told(run: Beside) -> Iterator[Judgement]:
     """Each call that was made is answered or failed; gaps and lost sessions are told by programs that tell them."""
-    if not run.said.speaks:
+    if not run.speaks:
         yield Unseen("CLI-9", SILENT)
         return
     for stream in run.calls:
@@ -263,16 +270,26 @@ def _told_of_call(run: Beside, stream: Stream) -> Iterator[Judgement]:
         if disturbed:
             yield Held("CLI-9")
         return
-    given_up = next((each for each in run.told if each.stream is stream), None)
     last = stream.interruptions[-1] if stream.interruptions else stream.exchanges[-1]
     if run.ended_by_itself:
         yield _silent(run, f"the program ended without a word about call {stream.label}", last, run.exited)
-    elif given_up is not None and run.exited is not None and run.exited.at - given_up.upon.at >= PATIENCE_MS:
-        waited = run.exited.at - given_up.upon.at
-        what = f"call {stream.label} could not be followed any more, and within {waited} ms nothing was said of it"
-        yield _silent(run, what, run.exchange_of(given_up.upon), run.exited)
+        return
+    lost = _lost_at(run, stream)
+    waited = 0 if lost is None or run.exited is None else run.exited.at - lost.at
+    if lost is not None and waited >= PATIENCE_MS:
+        what = f"call {stream.label} was not followed any more, and within {waited} ms nothing was said of it"
+        yield _silent(run, what, run.exchange_of(lost), run.exited)
     elif disturbed:
         yield Unseen("CLI-9", "the client was still at it when its time was over")
+
+
+def _lost_at(run: Beside, stream: Stream) -> Seen | None:
+    """When a call was given up by the machine's client, or by this one: its last connection has ended, and ``retry``
+    would long have let it come back."""
+    given_up = next((each.upon for each in run.told if each.stream is stream), None)
+    last = stream.exchanges[-1]
+    waits = next((each.retry_ms for each in machine.find_by_handle(run.client, stream.handle)), 0)
+    return given_up or (last.end if last.interrupted and waits < PATIENCE_MS else None)
 
 
 def _silent(run: Beside, summary: str, exchange: Exchange | None, last: Seen | None) -> Judgement:

@@ -58,7 +58,7 @@ def _cursor(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
             last=exchange.asked,
         )
         return
-    if not run.said.applied and any(sent.key for sent in past[place + 1 :]):
+    if not run.applies and any(sent.key for sent in past[place + 1 :]):
         yield Unseen("CLI-1", SILENT)
         return
     shared = any(in_anothers_place(run, each) for each in run.resumptions)  # that is CLI-10's
@@ -79,9 +79,7 @@ def _cursor(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
 
 def _is_never_applied(run: Beside, sent: Sent) -> bool:
     """Whether a message that the program would have printed was not: it prints the others."""
-    return (
-        bool(sent.key) and not sent.final and sent.read and bool(run.said.applied) and sent.key not in run.said.applied
-    )
+    return bool(sent.key) and not sent.final and sent.read and run.applies and sent.key not in run.said.applied
 
 
 @judge("CLI-5")
@@ -114,9 +112,9 @@ def old_frames_are_ignored(run: Beside) -> Iterator[Judgement]:
     ]
     if not late:
         yield Unseen("CLI-6", "no old connection was open any more when its stream was resumed")
-    elif not run.said.speaks:
+    elif not run.speaks:
         yield Unseen("CLI-6", SILENT)
-    for sent in late if run.said.speaks else ():
+    for sent in late if run.speaks else ():
         applied = _applied_by(run, sent)
         if applied is None:
             yield Held("CLI-6")
@@ -139,7 +137,7 @@ def wrong_position_is_an_error(run: Beside) -> Iterator[Judgement]:
     if not wrong:
         yield Unseen("CLI-8", NO_RESUMPTION if not run.resumptions else "no view stated a wrong position")
     for stream, exchange in wrong:
-        if not run.said.speaks:
+        if not run.speaks:
             yield Unseen("CLI-8", SILENT)
         else:
             yield from _misplaced(run, stream, exchange)
