@@ -30,6 +30,7 @@ BROWSER := $(VENV)/.reattach-browser
 PROXY := $(PROXY_VENV)/.reattach-proxy
 NGINX := $(VENV)/.reattach-nginx
 SUITE := $(CONFORMANCE)/node_modules/.reattach-suite
+EXAMPLE := .venvs/oracle-typescript/.reattach-example
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
@@ -53,7 +54,7 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
+test-real: $(TEST) $(SDK) $(TS) $(EXAMPLE) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
 
 matrix: $(TEST) ## Build and probe every real server (Python, Node.js, Go, Rust, Java); writes docs/matrix.md
@@ -124,6 +125,12 @@ $(SUITE): $(CONFORMANCE)/package.json
 # $(call from-debian,PROGRAM,PACKAGE): where there is no such program and apt-get may install it, Debian's.
 from-debian = command -v $(1) >/dev/null || { command -v apt-get >/dev/null && apt-get update --quiet=2 && \
 	DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install --yes --quiet=2 --no-install-recommends $(2) >/dev/null; }
+
+# Not where the example stands: what it needs is no part of the documentation.
+$(EXAMPLE): docs/examples/oracle-typescript/package.json
+	mkdir -p $(@D) && cp $< $(@D)
+	npm install --prefix $(@D) --no-package-lock --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Playwright drives the system's Chromium; it need not fetch a browser of its own.
 $(BROWSER): pyproject.toml | $(TEST)
