@@ -13,9 +13,7 @@ from reattach.machine import decision
 from reattach.mutation.machine import MACHINE
 from reattach.mutation.swap import DoesNotFitError, NoSuchFunctionError
 from reattach.oracle.oracle import JUDGED
-from reattach.oracle.verdict import Fault
-
-OF_CLIENTS = {fault for fault in Fault if fault.name.startswith("CLIENT_")} | {Fault.RETRY_IGNORED}
+from reattach.oracle.verdict import OF_CLIENTS, Fault
 
 
 def does(code: CodeType) -> tuple[object, ...]:

@@ -17,16 +17,7 @@ from tests.oracle.wire import Wire
 from reattach.clauses import load_registry
 from reattach.oracle.observation import Request
 from reattach.oracle.oracle import JUDGED
-from reattach.oracle.verdict import Fault, Profile
-
-OF_CLIENTS = {
-    Fault.CLIENT_DUPLICATE,
-    Fault.CLIENT_RESEND,
-    Fault.CLIENT_NO_REINITIALIZE,
-    Fault.CLIENT_RECONNECT_STORM,
-    Fault.RETRY_IGNORED,
-}
-"""The oracle judges servers; these are what clients do."""
+from reattach.oracle.verdict import OF_CLIENTS, Fault, Profile
 
 
 def _played(twin: Twin, *, bad: bool) -> Wire:

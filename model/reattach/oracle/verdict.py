@@ -95,6 +95,31 @@ class Fault(Enum):
     SILENT_LOSS = "silent-loss"
 
 
+OF_CLIENTS = frozenset(
+    {
+        Fault.CLIENT_DUPLICATE,
+        Fault.CLIENT_RESEND,
+        Fault.CLIENT_NO_REINITIALIZE,
+        Fault.CLIENT_RECONNECT_STORM,
+        Fault.RETRY_IGNORED,
+        Fault.CURSOR_NOT_ADVANCED,
+        Fault.CURSOR_AHEAD,
+        Fault.CURSOR_SHARED,
+        Fault.CURSOR_KEPT_AFTER_404,
+        Fault.CURSOR_KEPT_AFTER_REFUSAL,
+        Fault.REINITIALIZED_TWICE,
+        Fault.SESSION_DROPPED,
+        Fault.RESUMED_BY_POST,
+        Fault.RESUME_AFTER_RESULT,
+        Fault.OLD_CONNECTION_READ,
+        Fault.DISCONNECT_CANCELS,
+        Fault.POSITION_IGNORED,
+        Fault.SILENT_LOSS,
+    }
+)
+"""What clients do; every other class is of servers."""
+
+
 @frozen(kw_only=True)
 class Finding:
     """One way in which a clause does not hold, with the shortest exchange that shows it."""
