@@ -2,10 +2,12 @@
 
 import asyncio
 import json
+import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from reattach.clauses import About, load_registry
@@ -29,9 +31,10 @@ from reattach.live.clients.scripts import (
 from reattach.live.mutants.registry import served_named
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Json, Printed, Request
-from reattach.oracle.verdict import Outcome, Profile
+from reattach.oracle.verdict import Fault, Outcome, Profile
 
 REGISTRY = load_registry()
+REPORT_SCHEMA = json.loads((Path(__file__).parents[2] / "spec/schema/report-1.schema.json").read_text())
 CLAUSES = {clause.id for clause in REGISTRY.values() if clause.about is About.CLIENT}
 OURS = f"{sys.executable} -m reattach.live.clients {{url}}"
 
@@ -73,6 +76,11 @@ def test_each_faulty_client_fails_its_clause_and_no_other(name: str) -> None:
             (mutant.clause, mutant.fault, script)
         }
         assert all(each.evidence for each in findings)
+
+
+def test_every_class_of_fault_fits_the_schema_of_reports() -> None:
+    pattern = REPORT_SCHEMA["properties"]["findings"]["items"]["properties"]["fault"]["pattern"]
+    assert [fault.value for fault in Fault if not re.fullmatch(pattern, fault.value)] == []
 
 
 def test_every_clause_about_clients_has_a_faulty_client() -> None:
@@ -151,6 +159,7 @@ def test_the_command_judges_a_program_and_a_finding_is_seen_again(
     )
     assert (code, out) == (1, f"verdict: violates (exit 1); the report is in {report}\n")
     written = json.loads(report.read_text())
+    jsonschema.validate(written, REPORT_SCHEMA)
     (finding,) = written["findings"]
     assert (finding["clause"], finding["fault"]) == ("CLI-1", "cursor-not-advanced")
     assert finding["experiment"] == "cut-after-two"
@@ -180,6 +189,7 @@ def test_the_text_report_is_the_probes(capsys: pytest.CaptureFixture[str]) -> No
         (["--command", OURS, "--script", "none"], "script none: neither one of undisturbed, "),
         (["--command", OURS, "--mutant", "none"], "there is no mutant none"),
         (["--command", OURS, "--format", "curl"], "a client cannot be asked"),
+        (["--command", OURS, "--record", "/dev/null/recordings"], "/dev/null/recordings: cannot be written"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:

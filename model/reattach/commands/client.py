@@ -17,7 +17,7 @@ from reattach.commands import options as shared
 from reattach.commands.running import until_terminated
 from reattach.commands.serve import mutant_for
 from reattach.io.baseline import read_baseline
-from reattach.io.files import OutputError, check_writable
+from reattach.io.files import OutputError, check_writable, make_folder
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_policy
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
@@ -99,6 +99,8 @@ def client(
     )
     if output is not None:
         check_writable(output)
+    if record is not None:
+        make_folder(record)
     repeat = command_line(
         "reattach",
         "client",
@@ -129,11 +131,10 @@ def client(
         elapsed_ms=result.elapsed_ms,
         stopped=result.stopped,
     )
-    if record is not None:
-        for each in result.runs:
-            record.mkdir(parents=True, exist_ok=True)
-            entries = [Entry(observation, each.script.name) for observation in each.observations]
-            write_record(record / f"{each.script.name}.jsonl", entries, run)
+    for each in result.runs if record is not None else ():
+        assert record is not None
+        entries = [Entry(observation, each.script.name) for observation in each.observations]
+        write_record(record / f"{each.script.name}.jsonl", entries, run)
     presented = present(result.report, run, replays=_replays(result, run, replays))
     if output is not None or format_ is not Format.TEXT:
         shared.write_report(presented, format_, output, registry)

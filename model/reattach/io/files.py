@@ -57,6 +57,14 @@ def check_writable(path: Path) -> None:
         raise OutputError(path, error.strerror or str(error)) from error
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, with those above it, unless it is there. Raises OutputError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(path, error.strerror or str(error)) from error
+
+
 def _umask() -> int:
     # There is no way to read the mask but to set it.
     mask = os.umask(0)

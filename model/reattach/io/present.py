@@ -9,7 +9,7 @@ from attrs import evolve
 
 from reattach.clauses import Registry
 from reattach.io.curl import render_curl
-from reattach.io.files import OutputError
+from reattach.io.files import make_folder
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_html import render_html
 from reattach.io.report_json import render_json
@@ -82,10 +82,7 @@ def write_replays(
     ``experiments`` has for each finding the experiment that showed it and its parameters. Raises OutputError.
     """
     paths: list[str] = []
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(folder, error.strerror or str(error)) from error
+    make_folder(folder)
     for finding, experiment in zip(report.findings, experiments, strict=True):
         redactor = make_redactor(finding.evidence, credentials, exact=True)
         path = folder / _unused_name(f"{finding.clause}-{finding.fault.value}", paths, folder)

@@ -197,11 +197,14 @@ def _after_result(run: Beside, stream: Stream) -> Iterator[Judgement]:
         line = run.said.answer(stream.label) if stream.is_call else None
         had = resumption.exchange.cursor == answered.id or (line is not None and is_before(line, asked))
         if answered.seen.index < asked.index and had:
+            others = neglected(run, stream, asked)
             yield broken(
                 run,
                 "CLI-10",
-                Fault.RESUME_AFTER_RESULT,
-                "the client resumed a stream whose response it had",
+                Fault.CURSOR_SHARED if others else Fault.RESUME_AFTER_RESULT,
+                "the client resumed a stream whose response it had"
+                + (", and another one, which was cut, never" if others else ""),
+                *[other.interruptions[0] for other in others[:1]],
                 answered,
                 answered.exchange,
                 last=asked,
