@@ -29,16 +29,17 @@ class NotRecordedError(Exception):
 
 
 def record(served: Sequence[Served], folder: Path) -> Iterator[tuple[Served, list[str]]]:
-    """Probe once for all recordings that one probe gives; the lines of each. Raises NotRecordedError, BuildError."""
-    asked = {_probe_of(each, folder): None for each in served}
-    for probe in asked:
+    """The lines of each recording; those that one probe gives are of one probe. Raises NotRecordedError, BuildError."""
+    by_probe: dict[tuple[str, ...], list[Served]] = {}
+    for each in served:
+        by_probe.setdefault(_probe_of(each), []).append(each)
+    for probe, of_it in by_probe.items():
         said = subprocess.run(probe, cwd=folder, capture_output=True, text=True, check=False)
         file = folder / probe[probe.index("--record") + 1]
-        for each in served:
-            if _probe_of(each, folder) == probe:
-                if said.returncode not in (0, 1):
-                    raise NotRecordedError(f"{each.server}: {said.stderr.strip()}")
-                yield each, cut_out(file, each)
+        if not file.exists():
+            raise NotRecordedError(f"{of_it[0].server}: {said.stderr.strip()}")
+        for each in of_it:
+            yield each, cut_out(file, each)
 
 
 def cut_out(file: Path, served: Served) -> list[str]:
@@ -53,7 +54,7 @@ def cut_out(file: Path, served: Served) -> list[str]:
     return list(trace_lines(header, kept, make_redactor((entry.observation for entry in kept), exact=True)))
 
 
-def _probe_of(served: Served, folder: Path) -> tuple[str, ...]:
+def _probe_of(served: Served) -> tuple[str, ...]:
     command, path, more = _reference(served) if served.server == REFERENCE else _server(served)
     only = [word for clause in served.only for word in ("--only", clause)]
     name = "-".join(filter(None, (served.server, served.variant, served.revision.value, *served.only)))

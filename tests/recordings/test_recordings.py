@@ -10,6 +10,7 @@ from attrs import evolve
 from tests.recordings.__main__ import drawn
 from tests.recordings.drawing import leave_out
 from tests.recordings.manifest import FILES, Recording, recordings
+from tests.recordings.serving import record
 
 from reattach.clauses import load_registry
 from reattach.cli import main
@@ -90,6 +91,18 @@ def test_what_is_left_out_accuses_nobody(without: tuple[str, ...], tmp_path: Pat
 def test_drawn_again_it_is_the_same(recording: Recording) -> None:
     assert recording.machine is not None
     assert drawn(recording.machine) == recording.file.read_text(encoding="utf-8")
+
+
+@pytest.mark.real
+def test_recorded_again_it_is_judged_the_same(tmp_path: Path) -> None:
+    again = [each for each in RECORDINGS if each.served is not None and each.served.only == ["SES-7"]]
+    listed = record([each.served for each in again if each.served is not None], tmp_path)
+    for recording, (_, lines) in zip(again, listed, strict=True):
+        file = tmp_path / recording.file.name
+        file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        report = judge_recording(file, profile=recording.profile, registry=load_registry()).report
+        assert [each.clause for each in report.findings] == [each.clause for each in recording.findings]
+    assert len(again) == 2
 
 
 def test_the_manifest_lists_the_files() -> None:
