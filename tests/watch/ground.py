@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import define, field, frozen
 
+from reattach.clauses import load_registry
 from reattach.live.watch.fault import Fault
 from reattach.live.watch.plan import Draw, Plan
 from reattach.live.watch.proxy import Proxy, ProxyOptions, proxying
@@ -25,6 +26,7 @@ BOUND = 20
 """Seconds after which what a test waits for is overdue. A bound, never an expectation."""
 _RESET = struct.pack("ii", 1, 0)
 EOF, RESET = "eof", "reset"
+REGISTRY = load_registry()
 
 
 @define(eq=False)
@@ -186,7 +188,7 @@ def _listener() -> socket.socket:
 
 def watcher(notes: list[Observation], findings: list[Finding], *, complete: bool = True) -> Watcher:
     made = Watcher(
-        oracle=Oracle(revision=NEWEST_WITH_RESUMPTION, complete=complete),
+        oracle=Oracle(revision=NEWEST_WITH_RESUMPTION, complete=complete, registry=REGISTRY),
         profile=Profile.REATTACH,
         on_finding=findings.append,
         complete=complete,

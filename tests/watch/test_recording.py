@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.watch.ground import BOUND, run
+from tests.watch.ground import BOUND, REGISTRY, run, until
 
-from reattach.clauses import load_registry
 from reattach.io.recorder_file import RecordingFile
 from reattach.io.recordings import judge_recording
 from reattach.io.redact import GrowingRedactor
@@ -21,10 +20,13 @@ from reattach.live.client import Client, Principal, Session
 from reattach.live.recorder import Recorder
 from reattach.live.serve import ServeOptions, serving
 from reattach.live.server.settings import Settings
+from reattach.live.watch.proxy import ProxyOptions
+from reattach.live.watch.sentence import read_sentence
+from reattach.live.watch.watch import WatchOptions, watch
 from reattach.live.wire import parse_url
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.observation import Body, Closed, Frame, Json, Observation, Party, Request, Response, Vantage
-from reattach.oracle.verdict import Profile
+from reattach.oracle.verdict import Outcome, Profile, Report
 
 TOKEN = "a-very-secret-token"
 
@@ -100,7 +102,7 @@ def test_a_recording_survives_a_kill_in_the_middle(tmp_path: Path) -> None:
     assert recorded in (seen, seen[:-1])
     assert trace.header.vantage is Vantage.BETWEEN
     assert trace.header.complete
-    judged = judge_recording(path, profile=Profile.REATTACH, registry=load_registry())
+    judged = judge_recording(path, profile=Profile.REATTACH, registry=REGISTRY)
     assert judged.problem is None
     assert judged.report.findings == ()
     assert secret
@@ -108,35 +110,52 @@ def test_a_recording_survives_a_kill_in_the_middle(tmp_path: Path) -> None:
     assert TOKEN not in text
 
 
+def said(report: Report) -> list[tuple[str, Outcome, int]]:
+    """What a report says, but for the reasons why something was not observed."""
+    return [(each.clause, each.outcome, each.observations) for each in report.clauses]
+
+
 def test_what_is_recorded_is_judged_as_the_run_was(tmp_path: Path) -> None:
-    path, report = tmp_path / "watched.jsonl", tmp_path / "report.json"
+    path = tmp_path / "watched.jsonl"
+    urls: list[str] = []
 
     async def work() -> None:
+        stop = asyncio.Event()
         async with serving(ServeOptions()) as running:
-            process, url = await start(
-                running.url, "--record", str(path), "--complete", "--format", "json", "--output", str(report),
-                "--fault", "cut a view after three events",
-            )  # fmt: skip
-            session = await Session.open(client(url))
+            options = WatchOptions(
+                proxy=ProxyOptions(endpoint=parse_url(running.url)),
+                complete=True,
+                faults=(read_sentence("cut a view after three events"),),
+                record=path,
+            )
+            watching = asyncio.create_task(
+                watch(
+                    options,
+                    REGISTRY,
+                    stop=stop,
+                    on_ready=lambda proxy: urls.append(proxy.url),
+                    on_finding=lambda _, finding: pytest.fail(finding.summary),
+                )
+            )
+            await until(lambda: len(urls) == 1)
+            session = await Session.open(client(urls[0]))
             view = await session.request("tools/call", emit(10))
             await view.over(BOUND * 1_000)
             again = await session.listen(view.cursor or "")
             await again.over(BOUND * 1_000)
             assert len(view.messages) + len(again.messages) == 11
             await session.close()
-            process.send_signal(signal.SIGTERM)
-            out, errors = await process.communicate()
-            assert process.returncode == 0, errors.decode()
-            assert b"verdict: conforms (exit 0)" in out
+            stop.set()
+            result = await watching
+        assert result.server.startswith("reattach-reference")
+        assert any("cut a view after 3 events: acted once" in note for note in result.report.notes)
+        judged = judge_recording(path, profile=Profile.MCP, registry=REGISTRY)
+        assert judged.problem is None
+        assert said(judged.report) == said(result.report)
+        held = {each.clause for each in judged.report.clauses if each.outcome is Outcome.HELD}
+        assert {"DEL-" + "1", "DEL-" + "2", "SES-" + "1"} <= held
 
     run(work())
-    said = json.loads(report.read_text())
-    assert said["verdict"] == "conforms"
-    assert any("acted once" in note for note in said["notes"])
-    judged = judge_recording(path, profile=Profile.MCP, registry=load_registry())
-    outcomes = {each.clause: (each.outcome.value, each.observations) for each in judged.report.clauses}
-    assert outcomes == {each["id"]: (each["outcome"], each["observations"]) for each in said["clauses"]}
-    assert outcomes["DEL-" + "2"][0] == "held"
 
 
 # The file

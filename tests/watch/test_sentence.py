@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reattach.live.watch.fault import FORBIDDEN, TABLE, Do, Fault, FaultError, To, make_fault
@@ -123,6 +123,7 @@ def test_a_fault_says_itself_so_that_it_is_read_again(fault: Fault) -> None:
     assert read_sentence(str(fault)) == fault
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60) | st.lists(st.sampled_from(WORDS)).map(" ".join))
 def test_no_text_is_more_than_an_error(text: str) -> None:
     with contextlib.suppress(FaultError):
