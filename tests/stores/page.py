@@ -44,9 +44,8 @@ def python_table() -> str:
 def typescript_table() -> str:
     """A row for each TypeScript store that was tried."""
     rows = ["| package | store | vectors that fail |", "|---|---|---|"]
-    for server, (path, name, fails) in SHIPPED.items():
-        where = f"`{name}` in `{Path(path).name}`"
-        rows.append(f"| {_package(server)} | {where}, one for each session | {_listed(fails)} |")
+    for server, (_, name, whose, fails) in SHIPPED.items():
+        rows.append(f"| {_package(server)} | {whose}, `{name}`, one for each session | {_listed(fails)} |")
         if server in SHARED:
             rows.append(f"| {_package(server)} | the same, one for all sessions | {_listed(fails | SHARED[server])} |")
     return "\n".join(rows)

@@ -100,6 +100,22 @@ EXAMPLES = {
     "simple-streamablehttp, one for each session": Shown(EXAMPLE + PER_SESSION, RING),
     "sse-polling-demo": Shown(EXAMPLE.replace(SIMPLE, POLLING), SHARED | RING),
 }
+WAITING = f"""
+    def store(self):
+        import asyncio
+
+        from fastmcp.server.event_store import EventStore
+        from key_value.aio.stores.memory import MemoryStore
+
+        class Waiting(MemoryStore):
+            async def get(self, *arguments, **named):
+                await asyncio.sleep(0)
+                return await super().get(*arguments, **named)
+
+        return EventStore(storage=Waiting(), max_events_per_stream={ROOM})
+
+    window_events = {ROOM}
+"""
 STORES = {
     "python-1": EXAMPLES,
     "python-2": {
@@ -109,6 +125,9 @@ STORES = {
     "fastmcp": {
         "as its servers use it": Shown(
             FASTMCP + SCOPED, {"test_priming_pushes_nothing_out", "test_the_last_event_that_left_is_a_cursor"}
+        ),
+        "as its servers use it, on a storage whose `get` waits": Shown(
+            WAITING + SCOPED, RING - {"test_a_replay_beside_stores"}
         ),
         "by itself": Shown(FASTMCP, SHARED | RING - {"test_a_replay_beside_stores"}),
     },

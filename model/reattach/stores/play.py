@@ -19,6 +19,7 @@ from reattach.stores.script import YEAR_2027_MS, Replay, Step, Store
 
 LAST_LINES = 12
 """Steps that a finding shows, the wrong one last."""
+_NAMED = 6
 
 
 class EventStore(Protocol):
@@ -113,7 +114,8 @@ class Played:
 
     def judge(self, given: Replay, cursor: str, owed: Owed | Refuse, sent: Sent) -> None:
         """A replay has come to its end."""
-        named = [shown(event_id) for event_id, _ in sent.events]
+        named = [shown(event_id) for event_id, _ in sent.events[:_NAMED]]
+        named += [f"{len(sent.events) - _NAMED} more"] if len(sent.events) > _NAMED else []
         outcome = f"raised {sent.raised}" if sent.raised else f"returned {shown(sent.stream)}"
         what = f"sent {', '.join(named) or 'nothing'} and {outcome}"
         self.lines.append(f"session {given.session}: replay after {shown(cursor)} -> {what}")

@@ -126,8 +126,9 @@ def _free() -> Iterator[Case]:
     yield _case("the-standalone-stream", "the stream of a GET, by its usual name", "CUR-7 DEL-8", listening)
     yield _case("one-millisecond", "the order of a burst", "DEL-6", script.burst())
     yield _case("a-clock-that-is-set-back", "the order is not the clock's", "DEL-6", script.clock_set_back())
-    both = script.sessions(CALL, STANDALONE)
-    yield _case("two-sessions", "the same names in two sessions, each with its own cursors", "SES-5", both)
+    for name, stream in (("two-sessions", CALL), ("two-sessions-that-listen", STANDALONE)):
+        steps = script.sessions(stream)
+        yield _case(name, "the same name in two sessions, each with its own cursors", "SES-5", steps)
     yield _case("another-sessions-cursor", "a cursor of another session", "CUR-3 SES-5", script.foreign())
     yield _case("never-an-id", "texts that never were an id", "CUR-2", script.unknown(texts))
     yield _case("a-changed-id", "ids to which something was added", "CUR-2 CUR-3", script.unknown(changed))
