@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from attrs import evolve
 
 from reattach.clauses import About, load_registry
 from reattach.cli import main
@@ -139,6 +140,30 @@ def test_a_client_that_does_nothing_has_no_verdict() -> None:
     result = judged(OwnProgram(Hanging), [SCRIPTS["undisturbed"]], bound_ms=200)
     assert result.stopped == "the client asked for nothing (it was not over in time)"
     assert set(outcomes(result).values()) == {Outcome.NOT_OBSERVED}
+
+
+def test_what_was_observed_before_an_interruption_is_judged() -> None:
+    async def interrupted() -> BenchResult:
+        options = BenchOptions(
+            program=OwnProgram(),
+            scripts=(SCRIPTS["undisturbed"], evolve(SCRIPTS["retry-huge"], name="long", retry_ms=60_000)),
+            at_once=1,
+        )
+        begun = asyncio.Event()
+
+        def on_progress(done: int, total: int, running: Sequence[str]) -> None:
+            if list(running) == ["long"]:
+                begun.set()
+
+        task = asyncio.create_task(run_bench(options, REGISTRY, Profile.REATTACH, on_progress))
+        await begun.wait()
+        task.cancel()
+        return await task
+
+    result = asyncio.run(interrupted())
+    assert result.stopped == "interrupted"
+    assert [run.script.name for run in result.runs] == ["undisturbed"]
+    assert outcomes(result)["CLI-10"] is Outcome.HELD
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -15,7 +15,7 @@ from reattach.io.redact import make_redactor, redact_report
 from reattach.io.report_text import finding_text, to_text
 from reattach.io.trace import read_trace
 from reattach.live.clients.mutants import MUTANTS
-from reattach.live.clients.scripts import SCRIPTS, random_script
+from reattach.live.clients.scripts import ACTS, SCRIPTS, Act, random_script
 from reattach.machine.policy import SHORT
 from reattach.oracle.verdict import Report
 
@@ -65,6 +65,12 @@ def scripts_table() -> str:
     return "\n".join([*rows, *(f"| `{script.name}` | {script.does} |" for script in every)])
 
 
+def acts_table() -> str:
+    """A row for each act of a script."""
+    rows = ["| act | what is done |", "|---|---|"]
+    return "\n".join([*rows, *(f"| `{act.value}` | {ACTS[act]} |" for act in Act)])
+
+
 def faulty_table() -> str:
     """A row for each faulty client."""
     rows = ["| mutant | what it does wrong | reported as | shown by | seen in |", "|---|---|---|---|---|"]
@@ -82,7 +88,7 @@ def faulty_table() -> str:
 
 BLOCKS = {"commands": commands_table, "sample": sample, "policy": policy}
 """What each marked block of the README is written by."""
-BLOCKS_OF_CLIENTS = {"scripts": scripts_table, "faulty": faulty_table}
+BLOCKS_OF_CLIENTS = {"scripts": scripts_table, "acts": acts_table, "faulty": faulty_table}
 """Likewise of docs/clients.md."""
 
 

@@ -48,30 +48,36 @@ class Occasion(Enum):
 
 
 class Act(Enum):
-    """What is done to the exchange. Those with ``after`` come when so many messages have been sent on it."""
+    """What is done to the exchange (``ACTS``)."""
 
     CUT = "cut"
-    """The connection is reset."""
     CUT_INSIDE = "cut-inside"
-    """Half of the next message, its id included, is sent; then the connection is reset."""
     END = "end"
-    """The body ends as HTTP says, without the response; the call goes on."""
     EXPIRE = "expire"
-    """The session is terminated, as by a DELETE."""
     TAKEOVER = "takeover"
-    """Resumption is required, the connection stays open, and carries one more message when the stream is resumed."""
     FORGET = "forget"
-    """Before the request is answered its session is terminated."""
     REFUSE = "refuse"
-    """The request is answered with ``status`` and a JSON-RPC error."""
     EMPTY = "empty"
-    """The request is answered with an event stream that ends at once."""
     REPEAT = "repeat"
-    """The last message that the stream had is sent again, under its own id."""
     RENUMBER = "renumber"
-    """The last message that the stream had is sent again, under a new id."""
     MISPLACE = "misplace"
-    """The position that is stated is that of the stream's beginning."""
+
+
+ACTS: Mapping[Act, str] = {
+    Act.CUT: "After `after` messages the connection is reset.",
+    Act.CUT_INSIDE: "Half of the message after those, its id included, is sent; then the connection is reset.",
+    Act.END: "After `after` messages the body ends as HTTP says, without the response; the call goes on.",
+    Act.EXPIRE: "After `after` messages the session is terminated, as by a DELETE.",
+    Act.TAKEOVER: "After `after` messages resumption is required; the connection stays open, and carries one more "
+    "message when the stream has been resumed.",
+    Act.FORGET: "Before the request is answered its session is terminated.",
+    Act.REFUSE: "The request is answered with `status` and a JSON-RPC error.",
+    Act.EMPTY: "The request is answered with an event stream that ends at once.",
+    Act.REPEAT: "The last message that the stream had is sent again, under its own id.",
+    Act.RENUMBER: "The last message that the stream had is sent again, under a new id.",
+    Act.MISPLACE: "The position that is stated is that of the stream's beginning.",
+}
+"""What each act is."""
 
 
 @frozen(kw_only=True)
