@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from typing import Any, Protocol
 from unittest.mock import patch
@@ -222,6 +223,7 @@ def _to_plain(message: Any) -> Json:
     return plain_message
 
 
+@cache
 def sdk_messages() -> Callable[[Json], Any]:
     """What makes a message of the installed SDK, of either major version; without it, messages are plain."""
     try:
