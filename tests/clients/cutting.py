@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import re
 import socket
 import struct
 from collections.abc import AsyncIterator
 
 from attrs import define, field, frozen
 
+_BLANK_LINE = re.compile(rb"(\r?\n\r?\n)")
 _RESET_ON_CLOSE = struct.pack("ii", 1, 0)
 
 
@@ -58,9 +60,9 @@ class Proxy:
         """Forward until the connection ends or is cut; whether the server is to be left believing in it."""
         begun = b""  # what has been passed on of the block that is not complete yet
         while piece := await reader.read(65_536):
-            *parts, rest = piece.split(b"\n\n")
-            for part in parts:
-                writer.write(part + b"\n\n")
+            *parts, rest = _BLANK_LINE.split(piece)
+            for part, end in zip(parts[::2], parts[1::2], strict=True):
+                writer.write(part + end)
                 await writer.drain()
                 block, begun = begun + part, b""
                 cut = next((cut for cut in self.cuts if cut.after in block.translate(None, b" \\")), None)

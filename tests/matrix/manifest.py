@@ -153,6 +153,9 @@ class Client(Program):
     manifest = "client.toml"
     left = ("{url}",)
 
+    bound_seconds: int = 0
+    """How long a script may take, if that is longer than the bench gives it: the SDK's own timeout, and its start."""
+
 
 @frozen(kw_only=True)
 class Middlebox(Program):

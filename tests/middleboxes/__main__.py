@@ -1,4 +1,7 @@
-"""``python -m tests.middleboxes``: every middlebox before the reference server; writes docs/middleboxes.md."""
+"""``python -m tests.middleboxes``: every middlebox before the reference server; writes docs/middleboxes.md.
+
+With names, only these are looked at again, and the other rows stay as they are.
+"""
 
 import argparse
 import asyncio
@@ -11,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from attrs import frozen
+from cattrs.errors import BaseValidationError
 from tests.matrix.manifest import (
     ROOT,
     BuildError,
@@ -25,13 +29,15 @@ from tests.matrix.manifest import (
 from tests.matrix.runs import Report, ReportError, read_report, report_to
 from tests.matrix.table import shortest
 from tests.middleboxes.effects import observe
-from tests.middleboxes.page import DIRECT, Finding, Middleboxes, Row, to_json, to_markdown
+from tests.middleboxes.page import DIRECT, Finding, Middleboxes, Row, from_json, to_json, to_markdown
 from tests.middleboxes.serve import POLICY
 from tests.middleboxes.through import Got, through
 
 import reattach
 from reattach.clauses import Registry, load_registry
+from reattach.live.client import ProtocolError
 from reattach.live.target import TargetError
+from reattach.live.wire import WireError
 from reattach.oracle.verdict import Outcome, Profile
 
 DOCS = ROOT / "docs"
@@ -64,6 +70,7 @@ class Between:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit 1: interrupted. 2: bad usage. 3: something cannot be built or started."""
     parser = argparse.ArgumentParser(prog="tests.middleboxes", description="Look at every middlebox.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these middleboxes, with their variants")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER", help="where the page goes (docs)")
     given = parser.parse_args(arguments)
@@ -72,16 +79,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     registry = load_registry()
     try:
-        boxes = middleboxes()
+        boxes = [box for box in middleboxes() if not given.names or box.name in given.names]
+        unknown = set(given.names) - {box.name for box in boxes}
+        if unknown:
+            parser.error(f"no middlebox {min(unknown)!r}; there are {', '.join(box.name for box in middleboxes())}")
+        earlier = _earlier(given.docs) if given.names else None
         chosen = [client for client in clients() if client.name in CLIENTS]
         for program in (*boxes, *chosen):
             print(f"building {program.name}", flush=True)
             build(program)
-        rows = asyncio.run(_rows(boxes, chosen, given.seed, registry))
+        rows = asyncio.run(_rows(boxes, chosen, given.seed, registry, whole=earlier is None))
     except ManifestError as error:
         print(f"tests.middleboxes: {error}", file=sys.stderr)
         return 2
-    except (BuildError, TargetError, ReportError) as error:
+    except (BuildError, TargetError, ReportError, ProtocolError, WireError) as error:
         print(f"tests.middleboxes: {error}", file=sys.stderr)
         return 3
     except KeyboardInterrupt:
@@ -90,8 +101,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seen = Middleboxes(
         day=datetime.datetime.now(datetime.UTC).date().isoformat(),
         seed=given.seed,
-        seconds=round(time.monotonic() - began),
-        rows=rows,
+        seconds=round(time.monotonic() - began) + (earlier.seconds if earlier is not None else 0),
+        rows=_merged(earlier, rows) if earlier is not None else rows,
     )
     (given.docs / "middleboxes.json").write_text(to_json(seen), encoding="utf-8")
     (given.docs / "middleboxes.md").write_text(to_markdown(seen, registry), encoding="utf-8")
@@ -99,11 +110,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-async def _rows(boxes: Sequence[Middlebox], chosen: Sequence[Client], seed: int, registry: Registry) -> list[Row]:
-    between = [Between()]
+def _earlier(docs: Path) -> Middleboxes:
+    """What is written. Raises ReportError."""
+    path = docs / "middleboxes.json"
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, BaseValidationError):
+        raise ReportError(path, "there is nothing that rows could be added to: look at all middleboxes first") from None
+
+
+def _merged(earlier: Middleboxes, rows: Sequence[Row]) -> list[Row]:
+    new = {row.name: row for row in rows}
+    return [new.get(row.name, row) for row in earlier.rows]
+
+
+async def _rows(
+    boxes: Sequence[Middlebox], chosen: Sequence[Client], seed: int, registry: Registry, *, whole: bool
+) -> list[Row]:
+    """A row for each, if it is the ``whole`` page also for the server alone, else compared with its last report."""
+    between = [Between()] if whole else []
     between += [Between(box=box, variant=variant) for box in boxes for variant in (None, *box.variant)]
     rows: list[Row] = []
-    direct: Report | None = None
+    direct = None if whole else Report(**read_report(REPORTS / f"{DIRECT}.json", {}, registry))
     for each in between:
         print(each.name, flush=True)
         effects = await observe(each.box, each.variant)

@@ -31,10 +31,12 @@ COUNT = 3
 INTERVAL_MS = 800
 """So long a call is going on after each of its messages but the last."""
 QUIET_MS = 2_500
-BOUND_MS = 15_000
-"""The bound on waiting for anything."""
+BOUND_MS = 30_000
+"""The bound on waiting for what has to come: a gateway may start programs before it answers."""
 HEAD_MS = 5_000
-"""That on waiting for the head of a response."""
+"""That on waiting for the head of a GET's response, which need not come."""
+ELSEWHERE_MS = 2_000
+"""That on waiting for messages of a call that have not come on its stream, and may come on the standalone one."""
 STARTING_MS = 60_000
 OFTEN = evolve(Policy(), heartbeat_ms=300, retry_ms=200)
 """A policy with heartbeats more often than any timeout here."""
@@ -95,8 +97,10 @@ async def observe(box: Middlebox | None, variant: Variant | None = None) -> Effe
     """Everything once, each part with a server and a middlebox of its own making where a policy is."""
     async with _through(box, variant, OFTEN) as (running, session):
         whose = "the server's" if session.id in running.endpoint.host.session_names else "its own"
-        standalone = await session.listen()
+        standalone = await session.send("GET")
+        await standalone.answered(HEAD_MS)
         alone = await _alone(running, session)
+        await standalone.wait(lambda seen: alone.count + len(_of("alone", seen)) >= COUNT, ELSEWHERE_MS)
         moved = len(_of("alone", standalone))
         await standalone.cut()
         crossed = await _crossed(session)
@@ -129,7 +133,7 @@ async def _through(
         serving(ServeOptions(settings=Settings(policy=policy))) as running,
         behind(box, variant, running.url) as url,
     ):
-        client = Client(parse_url(url), Recorder(_Unjudged()), Revision("2025-11-25"), answer_ms=HEAD_MS)
+        client = Client(parse_url(url), Recorder(_Unjudged()), Revision("2025-11-25"), answer_ms=BOUND_MS)
         session = await Session.open(client)
         await session.result("logging/setLevel", {"level": "debug"})
         try:
@@ -165,6 +169,7 @@ class _Alone:
     ids: str
     priming: str
     messages: str
+    count: int
 
 
 async def _alone(running: Running, session: Session) -> _Alone:
@@ -182,6 +187,7 @@ async def _alone(running: Running, session: Session) -> _Alone:
         ids=_whose(running, view),
         priming=("at once" if early else "held back") if bare else "none",
         messages=f"{len(mine)} of {COUNT}{changed}{when}",
+        count=len(mine),
     )
 
 

@@ -17,10 +17,11 @@ from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Exited, Observation, Printed
-from reattach.oracle.verdict import Outcome, Profile
+from reattach.oracle.verdict import Profile
 
 NAMES = (*SCRIPTS, RANDOM)
 """The scripts of a whole run."""
+UNDISTURBED = "undisturbed"
 AT_ONCE = 4
 """Scripts beside each other: a client mostly waits."""
 BOUND_SECONDS = 900
@@ -34,7 +35,6 @@ class Scripted:
     script: str
     ended: str
     """What the application got of its calls."""
-    outcomes: Mapping[str, Outcome]
     faults: tuple[str, ...]
     """Each ``CLAUSE class``."""
 
@@ -59,6 +59,8 @@ async def run(client: Client, seed: int, folder: Path, registry: Registry, scrip
         old.unlink()
     words = ["--command", shlex.join(client.command(client.run)), "--profile", Profile.REATTACH.value]
     words += ["--seed", str(seed), "--jobs", str(AT_ONCE), "--fail-on", "any", "--record", str(recordings)]
+    if client.bound_seconds:
+        words += ["--bound", str(client.bound_seconds)]
     words += [word for script in scripts for word in ("--script", script)]
     if client.baseline.exists():
         words += ["--baseline", str(client.baseline)]
@@ -73,7 +75,7 @@ def last_run(client: Client, seed: int, folder: Path, registry: Registry, script
     recordings = _recordings(client, folder)
     return ClientRan(
         client=client,
-        scripts=tuple(_scripted(recordings / f"{script}.jsonl", script, seed, registry) for script in scripts),
+        scripts=tuple(_scripted(recordings, script, seed, registry) for script in scripts),
         **fields,
     )
 
@@ -82,19 +84,27 @@ def _recordings(client: Client, folder: Path) -> Path:
     return folder / f"{client.name}-recordings"
 
 
-def _scripted(path: Path, script: str, seed: int, registry: Registry) -> Scripted:
-    if not path.exists():
-        raise ReportError(path, "the run left no recording of this script")
-    observations = [entry.observation for entry in read_trace(path).entries]
+def _scripted(folder: Path, script: str, seed: int, registry: Registry) -> Scripted:
+    """Judged beside the undisturbed run, which shows what the program prints."""
+    observations = _recorded(folder, script)
     bench = Bench(registry)
-    bench.enter(script, observations, Profile.REATTACH)
-    report = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION)
+    for each in dict.fromkeys((UNDISTURBED, script)):
+        bench.enter(each, observations if each == script else _recorded(folder, each))
+    findings = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION).findings
     return Scripted(
         script=script,
         ended=_ended([call.label for call in choose_script(script, seed).calls], observations),
-        outcomes={each.clause: each.outcome for each in report.clauses},
-        faults=tuple(dict.fromkeys(f"{each.clause} {each.fault.value}" for each in report.findings)),
+        faults=tuple(
+            dict.fromkeys(f"{each.clause} {each.fault.value}" for each in findings if each.experiment == script)
+        ),
     )
+
+
+def _recorded(folder: Path, script: str) -> list[Observation]:
+    path = folder / f"{script}.jsonl"
+    if not path.exists():
+        raise ReportError(path, "the run left no recording of this script")
+    return [entry.observation for entry in read_trace(path).entries]
 
 
 def _ended(labels: Sequence[str], observations: Sequence[Observation]) -> str:

@@ -13,7 +13,7 @@ import reattach
 from reattach.clauses import About, Registry
 from reattach.live.clients.scripts import choose_script
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
-from reattach.oracle.verdict import Outcome, Profile
+from reattach.oracle.verdict import Profile
 
 SCHEMA = "reattach-clients-matrix/1"
 
@@ -25,7 +25,6 @@ class ScriptCell:
     script: str
     ended: str
     faults: list[str] = field(factory=list)
-    held: list[str] = field(factory=list)
 
 
 @frozen(kw_only=True)
@@ -86,15 +85,7 @@ def _row(ran: ClientRan) -> ClientRow:
         version=ran.client.version,
         says=ran.says,
         whole=said_of(ran, NEWEST_WITH_RESUMPTION.value),
-        scripts=[
-            ScriptCell(
-                script=each.script,
-                ended=each.ended,
-                faults=list(each.faults),
-                held=[clause for clause, outcome in each.outcomes.items() if outcome is Outcome.HELD],
-            )
-            for each in ran.scripts
-        ],
+        scripts=[ScriptCell(script=each.script, ended=each.ended, faults=list(each.faults)) for each in ran.scripts],
     )
 
 
@@ -122,11 +113,11 @@ Run of {matrix.day}, reattach {matrix.reattach}, seed {matrix.seed}: {minutes} m
             clause_table(obliged, matrix.rows),
             "## The stricter contract of the standard\n\nMCP leaves these open: to differ is no violation of it.\n",
             clause_table(beyond, matrix.rows),
-            f"""\
+            """\
 ## By script
 
 What the application got: every call *answered*, *one failed* or all *failed* by an error, *hung* until the bench ended
-the program after the script's time, or *no word*. Under it what was found; {UNSEEN} where the script exercised nothing.
+the program after the script's time, or *no word*. Under it what was found.
 """,
             _scripts(matrix),
         ]
@@ -163,4 +154,4 @@ def _script_cell(script: str, row: ClientRow) -> str:
         return UNSEEN
     kinds = {f"{each.clause} {each.fault}": each.kind for each in row.whole.findings}
     found = [f"{MARKS[kinds[name]]} {name}" for name in cell.faults if name in kinds]
-    return "<br>".join([cell.ended, *(found or ([] if cell.held else [UNSEEN]))])
+    return "<br>".join([cell.ended, *found])

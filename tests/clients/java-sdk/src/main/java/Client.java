@@ -4,6 +4,7 @@ import io.modelcontextprotocol.client.transport.HttpClientStreamableHttpTranspor
 import io.modelcontextprotocol.json.McpJsonDefaults;
 import io.modelcontextprotocol.json.McpJsonMapper;
 import io.modelcontextprotocol.json.TypeRef;
+import io.modelcontextprotocol.json.jackson3.JacksonMcpJsonMapper;
 import io.modelcontextprotocol.spec.McpSchema.CallToolRequest;
 import io.modelcontextprotocol.spec.McpSchema.LoggingLevel;
 import java.io.IOException;
@@ -15,12 +16,19 @@ import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import tools.jackson.core.JsonParser;
+import tools.jackson.databind.DeserializationContext;
+import tools.jackson.databind.deser.std.StdDeserializer;
+import tools.jackson.databind.json.JsonMapper;
+import tools.jackson.databind.module.SimpleModule;
 
 /**
  * A client on the Java SDK, by its defaults. What it is given and prints is reattach-client/1 (docs/clients.md).
  *
- * <p>It is a synchronous one, on the transport over the JDK's own HTTP client. Usage: {@code Client URL}. The SDK drops
- * log notifications whose data is no string, without a word; so it asks for progress too, which it does get.
+ * <p>It is a synchronous one, on the transport over the JDK's own HTTP client. Usage: {@code Client URL}.
+ *
+ * <p>One thing is not the SDK's default. By that it drops every log notification whose data is no string, without a word;
+ * so the transport is given a mapper that takes any other JSON as its text.
  */
 public final class Client {
 
@@ -52,11 +60,10 @@ public final class Client {
         HttpClientStreamableHttpTransport transport = HttpClientStreamableHttpTransport.builder(
                         url.getScheme() + "://" + url.getAuthority())
                 .endpoint(url.getPath())
+                .jsonMapper(new JacksonMcpJsonMapper(lenient()))
                 .build();
         McpSyncClient client = McpClient.sync(transport)
                 .loggingConsumer(said -> tell(Map.of("applied", said)))
-                .progressConsumer(said ->
-                        tell(Map.of("applied", Map.of("method", "notifications/progress", "params", said))))
                 .build();
         client.initialize();
         client.setLoggingLevel(LoggingLevel.DEBUG);
@@ -70,12 +77,24 @@ public final class Client {
         client.closeGracefully();
     }
 
+    /** The SDK's mapper, but that a text may be given as an object or an array. */
+    private static JsonMapper lenient() {
+        SimpleModule module = new SimpleModule();
+        module.addDeserializer(String.class, new StdDeserializer<>(String.class) {
+            @Override
+            public String deserialize(JsonParser parser, DeserializationContext context) {
+                return parser.currentToken().isStructStart()
+                        ? context.readTree(parser).toString()
+                        : parser.getValueAsString();
+            }
+        });
+        return JsonMapper.builder().addModule(module).build();
+    }
+
     private static void call(McpSyncClient client, Call call) {
         try {
-            var result = client.callTool(CallToolRequest.builder(call.tool())
-                    .arguments(call.arguments())
-                    .progressToken(call.label())
-                    .build());
+            var result = client.callTool(
+                    CallToolRequest.builder(call.tool()).arguments(call.arguments()).build());
             tell(Map.of("result", result, "call", call.label()));
         } catch (RuntimeException error) {
             tell(Map.of("error", error.toString(), "call", call.label()));
