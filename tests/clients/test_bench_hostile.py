@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from tests.oracle.test_hostile import others, requests
 
 from reattach.clauses import load_registry
-from reattach.live.clients.bench import run_script
+from reattach.live.clients.bench import BenchOptions, run_script
 from reattach.live.clients.client import HttpClient
 from reattach.live.clients.mutants import MUTANTS
 from reattach.live.clients.program import OwnProgram
 from reattach.live.clients.scripts import SCRIPTS
-from reattach.machine.policy import Policy
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Exited, Observation, Printed
@@ -62,7 +61,10 @@ def recordings() -> tuple[tuple[Observation, ...], ...]:
     """What runs with clients of all sorts looked like."""
 
     async def play() -> tuple[tuple[Observation, ...], ...]:
-        runs = (run_script(OwnProgram(client), SCRIPTS[script], Policy(), 5_000) for script, client in PLAYED)
+        runs = (
+            run_script(BenchOptions(program=OwnProgram(client), scripts=(), bound_ms=5_000), SCRIPTS[script])
+            for script, client in PLAYED
+        )
         return tuple(run.observations for run in await asyncio.gather(*runs))
 
     return asyncio.run(play())

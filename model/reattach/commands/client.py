@@ -61,7 +61,12 @@ def client(
     jobs: Annotated[int, typer.Option(metavar="N", min=1, help="How many runs beside each other.")] = AT_ONCE,
     bound: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", min=0.1, show_default=False, help="The longest a run may take."),
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            show_default=False,
+            help="The longest a run may take after the client's first request.",
+        ),
     ] = None,
     format_: shared.ReportFormat = Format.TEXT,
     output: shared.Output = None,

@@ -93,6 +93,7 @@ class Fault(Enum):
     DISCONNECT_CANCELS = "disconnect-cancels"
     POSITION_IGNORED = "position-ignored"
     SILENT_LOSS = "silent-loss"
+    CURSOR_LOST = "cursor-lost"
 
 
 OF_CLIENTS = frozenset(

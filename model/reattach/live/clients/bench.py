@@ -4,6 +4,7 @@ Not before: a faulty server of ours is faulty in functions of the machine, which
 """
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -26,6 +27,8 @@ from reattach.oracle.verdict import Finding, Profile, Report
 
 ENOUGH = 3 * ATTEMPTS_MOST
 """So many resumptions in a row without a message end a run: there is nothing more to be learned."""
+START_MS = 30_000
+"""How long a client program may take until it asks for something."""
 AT_ONCE = 2
 """Runs beside each other, if nothing else is asked for."""
 
@@ -44,7 +47,9 @@ class BenchOptions:
     """A mistake of the server's."""
     at_once: int = AT_ONCE
     bound_ms: int | None = None
-    """How long each run may take; what its script says if None."""
+    """How long each run may take from the client's first request; what its script says if None."""
+    start_ms: int = START_MS
+    """How long the client may take to its first request."""
 
 
 @frozen(kw_only=True)
@@ -107,7 +112,7 @@ async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgre
             script = waiting.pop(0)
             running.append(script.name)
             report()
-            runs.append(await run_script(options.program, script, options.policy, options.bound_ms))
+            runs.append(await run_script(options, script))
             running.remove(script.name)
             report()
 
@@ -122,20 +127,14 @@ async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgre
         await asyncio.gather(*workers, return_exceptions=True)
 
 
-async def run_script(program: Program, script: Script, policy: Policy, bound_ms: int | None = None) -> Run:
+async def run_script(options: BenchOptions, script: Script) -> Run:
     """One run: a server of its own, and the client until it ends or its time is over."""
     observations: list[Observation] = []
-    vain, enough = 0, asyncio.Event()
+    watch = _Watch()
 
     def sink(observation: Observation, _: str) -> None:
-        nonlocal vain
         observations.append(observation)
-        if isinstance(observation, Request) and observation.cursors:
-            vain += 1
-        elif isinstance(observation, Frame) and observation.has_data:
-            vain = 0
-        if vain > ENOUGH:
-            enough.set()
+        watch.look(observation)
 
     recorder = Recorder(_Unjudged(), sink=sink)
 
@@ -148,18 +147,56 @@ async def run_script(program: Program, script: Script, policy: Policy, bound_ms:
         said = payload if isinstance(payload, Mapping) else None
         recorder.record(Printed(at=recorder.now(), payload=said, size=len(line)), script.name)
 
-    async with following(script, recorder, policy) as url:
-        running = asyncio.create_task(program.run(url, script.calls, bound_ms or script.bound_ms, printed))
-        stopping = asyncio.create_task(enough.wait())
+    async with following(script, recorder, options.policy) as url:
+        running = asyncio.create_task(options.program.run(url, script.calls, printed))
         try:
-            await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(options.start_ms / 1000):
+                    await watch.begun_or(running)
+                async with asyncio.timeout((options.bound_ms or script.bound_ms) / 1000):
+                    await watch.enough_or(running)
         finally:
-            for task in (running, stopping):
-                task.cancel()
-            await asyncio.gather(running, stopping, return_exceptions=True)
-        ending = Ending(None) if running.cancelled() else running.result()
+            over = running.done()
+            running.cancel()
+            await asyncio.wait({running})
+        ending = running.result() if over else Ending(None)
         recorder.record(Exited(at=recorder.now(), status=ending.status), script.name)
     return Run(script=script, observations=tuple(observations), ending=ending)
+
+
+class _Watch:
+    """Sees when a client has begun, and when there is nothing more to be learned of it."""
+
+    def __init__(self) -> None:
+        self._begun = asyncio.Event()
+        self._enough = asyncio.Event()
+        self._in_vain = 0
+
+    def look(self, observation: Observation) -> None:
+        """Take note of an observation."""
+        if isinstance(observation, Request):
+            self._begun.set()
+            self._in_vain += bool(observation.cursors)
+        elif isinstance(observation, Frame) and observation.has_data:
+            self._in_vain = 0
+        if self._in_vain > ENOUGH:
+            self._enough.set()
+
+    async def begun_or(self, running: "asyncio.Task[Ending]") -> None:
+        """Wait until the client has begun, or is over."""
+        await _first(self._begun, running)
+
+    async def enough_or(self, running: "asyncio.Task[Ending]") -> None:
+        """Wait until there is enough, or the client is over."""
+        await _first(self._enough, running)
+
+
+async def _first(event: asyncio.Event, running: "asyncio.Task[Ending]") -> None:
+    waiting = asyncio.create_task(event.wait())
+    try:
+        await asyncio.wait({waiting, running}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
 
 
 class _Unjudged:

@@ -17,6 +17,7 @@ from reattach.machine.client import ClientStream, News, Told
 from reattach.machine.cursor import ABSENT, Cursor, Presence, parse_cursor
 from reattach.machine.decision import Reason
 from reattach.machine.network import Aborted, Attached, Delivered, Item, Positioned, Primed, Refused, Request, Verb
+from reattach.machine.session import StreamKind
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import Fault
 
@@ -204,6 +205,17 @@ class _SharesCursor(HttpClient):
 
     async def resume(self, followed: machine.Client, asked: Request, connection: int) -> None:
         await super().resume(followed, evolve(asked, cursor=self._last), connection)
+
+
+@define(eq=False)
+class _LosesCursor(HttpClient):
+    async def resume(self, followed: machine.Client, asked: Request, connection: int) -> None:
+        stream = self.stream(asked.handle)
+        if stream is None or stream.attempts == 0 or stream.kind is not StreamKind.REQUEST:
+            await super().resume(followed, asked, connection)
+        else:
+            await self.ask(ABSENT)
+            self.become(machine.give_up(self.state, stream))
 
 
 @define(eq=False)
@@ -399,6 +411,15 @@ MUTANTS: Mapping[str, Mutant] = {
             ("two-calls",),
             _SharesCursor,
             "swift-sdk (B 30)",
+        ),
+        Mutant(
+            "loses-cursor",
+            "A resumption that brings nothing costs it the cursor: it comes back with a GET that has none.",
+            "CLI-10",
+            Fault.CURSOR_LOST,
+            ("retry-0", "empty-for-ever"),
+            _LosesCursor,
+            "typescript-sdk",
         ),
         Mutant(
             "resumes-finished",

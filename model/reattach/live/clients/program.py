@@ -37,8 +37,8 @@ class Ending:
 class Program(Protocol):
     """What can be run against a server."""
 
-    async def run(self, url: str, calls: Sequence[Call], bound_ms: int, on_line: OnLine) -> Ending:
-        """Run it to its end, or to the bound."""
+    async def run(self, url: str, calls: Sequence[Call], on_line: OnLine) -> Ending:
+        """Run it to its end. If that is cancelled, nothing of it is left."""
 
 
 @frozen
@@ -59,7 +59,7 @@ class CommandProgram:
             raise BadCommandError(f"the command cannot be split into words: {error}") from error
         return [word.replace(_PLACE, url) for word in words]
 
-    async def run(self, url: str, calls: Sequence[Call], bound_ms: int, on_line: OnLine) -> Ending:
+    async def run(self, url: str, calls: Sequence[Call], on_line: OnLine) -> Ending:
         """See ``Program``. Raises BadCommandError if the program cannot be started."""
         words = self.words(url)
         try:
@@ -78,20 +78,16 @@ class CommandProgram:
         assert process.stderr is not None
         words_last: deque[str] = deque(maxlen=STDERR_LINES)
         reading = asyncio.gather(_lines(process.stdout, on_line), _lines(process.stderr, words_last.append))
-        ended = False
         try:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(bound_ms / 1000):
-                    await process.wait()
-                    ended = True
+            await process.wait()
         finally:
-            await end_process(process, asking=not ended)
+            await end_process(process, asking=process.returncode is None)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(1):
                     await reading
         said = next((line.strip() for line in reversed(words_last) if line.strip()), "")
         code = process.returncode
-        return Ending(None if not ended or code is None else code if code >= 0 else 128 - code, said[:400])
+        return Ending(128 - code if code is not None and code < 0 else code, said[:400])
 
 
 @frozen
@@ -100,14 +96,9 @@ class OwnProgram:
 
     make: Callable[[str, Sequence[Call], Say], HttpClient] = HttpClient
 
-    async def run(self, url: str, calls: Sequence[Call], bound_ms: int, on_line: OnLine) -> Ending:
+    async def run(self, url: str, calls: Sequence[Call], on_line: OnLine) -> Ending:
         """See ``Program``."""
-        client = self.make(url, calls, lambda said: on_line(json.dumps(said)))
-        try:
-            async with asyncio.timeout(bound_ms / 1000):
-                return Ending(await client.run())
-        except TimeoutError:
-            return Ending(None)
+        return Ending(await self.make(url, calls, lambda said: on_line(json.dumps(said))).run())
 
 
 async def _lines(stream: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:

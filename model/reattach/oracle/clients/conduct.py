@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from reattach.machine import client as machine
 from reattach.machine.client import News
 from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside, Exchange, Resumption, Sent, Stream
-from reattach.oracle.clients.cursors import NO_RESUMPTION, in_anothers_place, neglected
+from reattach.oracle.clients.cursors import NO_RESUMPTION, neglected
 from reattach.oracle.clients.judgement import (
     LATE_MS,
     PATIENCE_MS,
+    PROMPT_MS,
     SILENT,
     SLACK_MS,
     Judgement,
@@ -198,7 +199,8 @@ def _disconnected(run: Beside, stream: Stream, interruption: Exchange) -> Iterat
     assert end is not None
     cancelled = next((each for each in run.exchanges.values() if _cancels(each, stream, end)), None)
     resumed = stream.resumptions[0].exchange if stream.resumptions else None
-    if cancelled is not None and (resumed is None or cancelled.asked.index < resumed.asked.index):
+    early = cancelled is not None and (resumed is None or cancelled.asked.index < resumed.asked.index)
+    if cancelled is not None and early and cancelled.asked.at <= end.at + PROMPT_MS:
         yield broken(
             run,
             "CLI-7",
@@ -239,7 +241,9 @@ def _has_other_reasons(run: Beside, stream: Stream) -> bool:
     wait longer than it need, or it resumed another stream in its place (CLI-10)."""
     frames = [each.seen.observation for each in stream.sent]
     asked_to_wait = any(isinstance(each, Frame) and (each.retry or 0) > _LONGEST_WAIT_MS for each in frames)
-    return asked_to_wait or bool(list(gone(run))) or any(in_anothers_place(run, each) for each in run.resumptions)
+    others = [each for each in run.streams.values() if each is not stream]
+    in_its_place = any(len(each.resumptions) > len(each.interruptions) for each in others)
+    return asked_to_wait or in_its_place or bool(list(gone(run)))
 
 
 @judge("CLI-9")

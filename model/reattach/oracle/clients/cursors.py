@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from reattach.oracle.clients.beside import Beside, Exchange, Resumption, Sent, Stream
 from reattach.oracle.clients.judgement import (
+    LATE_MS,
     SILENT,
     Judgement,
     Unseen,
@@ -182,6 +183,7 @@ def one_cursor_per_stream(run: Beside) -> Iterator[Judgement]:
     """No stream is resumed in another's place, and none that has given its response."""
     for stream in run.streams.values():
         yield from _after_result(run, stream)
+        yield from _lost(run, stream)
     for resumption in run.resumptions:
         yield from _shared(run, resumption)
     if not any(stream.answered is not None and stream.has_ids for stream in run.streams.values()):
@@ -197,7 +199,7 @@ def _after_result(run: Beside, stream: Stream) -> Iterator[Judgement]:
         line = run.said.answer(stream.label) if stream.is_call else None
         had = resumption.exchange.cursor == answered.id or (line is not None and is_before(line, asked))
         if answered.seen.index < asked.index and had:
-            others = neglected(run, stream, asked)
+            others = [each for each in neglected(run, stream, asked) if each.is_call]
             yield broken(
                 run,
                 "CLI-10",
@@ -212,6 +214,43 @@ def _after_result(run: Beside, stream: Stream) -> Iterator[Judgement]:
             return
     if stream.is_call:
         yield Held("CLI-10")
+
+
+def _lost(run: Beside, stream: Stream) -> Iterator[Judgement]:
+    """A GET without a cursor, though the client listens already, where a call waits to be resumed."""
+    last = stream.exchanges[-1]
+    if not stream.is_call or not stream.has_ids or not last.interrupted or last.end is None:
+        return
+    session = stream.opener.request.session
+    for other in run.streams.values():
+        asked, request = other.opener.asked, other.opener.request
+        alone = not any(_is_open(each, asked) for each in _listening(run, session))
+        if request.method != "GET" or request.session != session or alone:
+            continue
+        if not last.end.index < asked.index or asked.at > last.end.at + LATE_MS:
+            continue
+        yield broken(
+            run,
+            "CLI-10",
+            Fault.CURSOR_LOST,
+            f"the client had a cursor for call {stream.label}, and came back without any",
+            *[sent for sent in stream.sent if sent.id][-1:],
+            *[each.exchange for each in stream.resumptions],
+            last,
+            last=asked,
+        )
+        return
+
+
+def _listening(run: Beside, session: str | None) -> list[Exchange]:
+    """The connections of the standalone streams of a session."""
+    alone = [stream for stream in run.streams.values() if stream.asked is None]
+    return [each for stream in alone for each in stream.exchanges if each.request.session == session]
+
+
+def _is_open(exchange: Exchange, when: Seen) -> bool:
+    answered = exchange.answer is not None and exchange.answer.index < when.index
+    return answered and exchange.status == 200 and (exchange.end is None or exchange.end.index > when.index)
 
 
 def _shared(run: Beside, resumption: Resumption) -> Iterator[Judgement]:

@@ -14,6 +14,8 @@ GRACE_MS = 50
 """So long before a request a line has to have been printed to be taken for older than it: the two come on two ways."""
 LATE_MS = 2_000
 """For so long an answer may be on its way to a program that is busy."""
+PROMPT_MS = 5_000
+"""For so long something has to do with what came before it."""
 PATIENCE_MS = 10_000
 """For so long a program has to be silent, while it runs, to be taken for one that will say nothing."""
 SLACK_MS = 10
