@@ -12,7 +12,7 @@ from typing import Any
 from attrs import frozen
 
 from reattach.io.plain import plain, shorten
-from reattach.io.recordings import Judged
+from reattach.io.recordings import Judged, unreadable
 from reattach.io.spread import Task
 
 CONNECT_S = 10
@@ -48,11 +48,13 @@ def on_cluster(paths: Sequence[Path], task: Task, address: str) -> Iterator[Judg
     futures: list[Any] = []
     try:
         futures += client.map(task, paths, pure=False)
-        for future in futures:
+        interrupted = False
+        for path, future in zip(paths, futures, strict=True):
             try:
-                yield future.result()
+                yield unreadable(path, None, interrupted=True) if interrupted else future.result()
             except KeyboardInterrupt:
-                return
+                interrupted = True
+                yield unreadable(path, None, interrupted=True)
             except Exception as error:  # whatever a worker raises: it may run another release, or none
                 raise ClusterError(address, f"a worker failed: {type(error).__name__}: {_line(error)}") from None
     finally:

@@ -80,14 +80,19 @@ def in_turn(paths: Sequence[Path], task: Task) -> Iterator[Judged]:
 def on_cores(paths: Sequence[Path], task: Task, jobs: int) -> Iterator[Judged]:
     """Judge so many at a time, each in a process of its own; no process is left, however it ends.
 
-    An interruption ends what is being judged, with what was found so far; what was not begun is left out.
+    An interruption ends what is being judged, with what was found so far, and nothing more is begun.
     """
     before = set(active_children())
     pool = ProcessPoolExecutor(min(jobs, len(paths)), get_context("spawn"), initializer=_become_worker)
-    running: list[Future[Judged | None]] = []
+    running: list[Future[Judged]] = []
     ends_by_term = _on_term_as_on_int()
     try:
-        running += [pool.submit(_judge_in_worker, task, path) for path in paths]
+        # Who is interrupted while it begins would end without a word: a process inherits what is blocked here.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTIONS)
+        try:
+            running += [pool.submit(_judge_in_worker, task, path) for path in paths]
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         interruptions = 0
         for path, future in zip(paths, running, strict=True):
             while True:
@@ -97,8 +102,7 @@ def on_cores(paths: Sequence[Path], task: Task, jobs: int) -> Iterator[Judged]:
                 except KeyboardInterrupt:
                     interruptions += 1
                     _end(running, set(active_children()) - before, at_once=interruptions > 1)
-            if judged is not None:
-                yield judged
+            yield judged
     finally:
         _end(running, set(active_children()) - before, at_once=True)
         pool.shutdown()
@@ -113,22 +117,22 @@ def _on_term_as_on_int() -> "signal._HANDLER":
     return signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
-def _result(path: Path, future: Future[Judged | None], *, interrupted: bool) -> Judged | None:
-    """What a process says of a file; None if it was not begun. Raises KeyboardInterrupt if this process is."""
+def _result(path: Path, future: Future[Judged], *, interrupted: bool) -> Judged:
+    """What a process says of a file. Raises KeyboardInterrupt if this process is interrupted."""
     try:
         error = future.exception()
     except CancelledError:
-        return None
+        error = KeyboardInterrupt()
     if error is None:
         return future.result()
     if interrupted or isinstance(error, KeyboardInterrupt):
-        return None
+        return unreadable(path, None, interrupted=True)
     if isinstance(error, BrokenProcessPool):
         return unreadable(path, TraceError(path, 0, "the process that was to judge it has ended by itself"))
     raise error
 
 
-def _end(running: Sequence[Future[Judged | None]], children: set[BaseProcess], *, at_once: bool) -> None:
+def _end(running: Sequence[Future[Judged]], children: set[BaseProcess], *, at_once: bool) -> None:
     """Let no more begin; end what is being judged, or have it say first what was found."""
     if all(future.done() for future in running):
         return
@@ -138,6 +142,7 @@ def _end(running: Sequence[Future[Judged | None]], children: set[BaseProcess], *
         child.kill() if at_once else child.terminate()
 
 
+_INTERRUPTIONS = {signal.SIGINT, signal.SIGTERM}
 _judging = False
 _ended = False
 
@@ -146,6 +151,7 @@ def _become_worker() -> None:
     """Ctrl-C goes to the one who started this process, who says by SIGTERM when it is over, or is no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _on_term)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTIONS)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -163,13 +169,14 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _judge_in_worker(task: Task, path: Path) -> Judged | None:
-    """None: it was not begun."""
+def _judge_in_worker(task: Task, path: Path) -> Judged:
     global _judging
     try:
         _judging = True
-        return None if _ended else task(path)
+        if not _ended:
+            return task(path)
     except KeyboardInterrupt:
-        return unreadable(path, None, interrupted=True)
+        pass
     finally:
         _judging = False
+    return unreadable(path, None, interrupted=True)
