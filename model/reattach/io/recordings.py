@@ -4,7 +4,9 @@ A file has an oracle of its own and is never held whole. One that cannot be read
 its problem is kept beside what was found: nothing is half-read silently.
 """
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import define, evolve, frozen
@@ -137,7 +139,7 @@ def judge_recording(
     problem: TraceError | None = None
     interrupted = False
     try:
-        with open_flat(path) as (header, lines):
+        with seldom_collected(), open_flat(path) as (header, lines):
             judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
             for number, observation, experiment in lines:
                 judging.observe(number, observation, experiment)
@@ -148,6 +150,17 @@ def judge_recording(
     if judging is not None:
         return judging.judged(problem, interrupted=interrupted)
     return unreadable(path, problem, interrupted=interrupted)
+
+
+@contextmanager
+def seldom_collected() -> Iterator[None]:
+    """Within it the garbage collector looks for cycles less often: what is judged is much, and leaves few."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def unreadable(path: Path, problem: TraceError | None, *, interrupted: bool = False) -> Judged:

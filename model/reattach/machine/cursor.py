@@ -49,7 +49,7 @@ def parse_cursor(headers: tuple[str, ...]) -> Cursor:
     if len(parts) != 3:
         return MALFORMED
     tag, stream, seq = parts
-    if not _is_tag(tag) or not _is_integer(stream) or not _is_integer(seq):
+    if not _is_tag(tag) or not is_integer(stream) or not is_integer(seq):
         return MALFORMED
     return Cursor(Presence.PRESENT, tag, int(stream), int(seq))
 
@@ -63,7 +63,8 @@ def _is_tag(text: str) -> bool:
     return len(text) in TAG_LENGTHS and _TAG_CHARACTERS.issuperset(text)
 
 
-def _is_integer(text: str) -> bool:
+def is_integer(text: str) -> bool:
+    """Whether a text is a STREAM or a SEQ."""
     # Sixteen digits bound the work before int() sees the text.
     if not 1 <= len(text) <= 16 or text[0] == "0" or not _DIGITS.issuperset(text):
         return False

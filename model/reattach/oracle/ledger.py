@@ -1,6 +1,7 @@
 """The ledger: what the judges have said so far, and what that means under a profile."""
 
 from collections import Counter
+from collections.abc import Mapping
 
 from attrs import define, field, frozen
 
@@ -63,15 +64,17 @@ class Ledger:
         found = [self._finding(key, entry, profile) for key, entry in self.entries.items()]
         return tuple(sorted(found, key=lambda finding: (order[finding.clause], finding.fault.value)))
 
-    def clauses(self, profile: Profile, run: Run) -> tuple[ClauseResult, ...]:
-        """The outcome of every clause about servers that belongs to the profile and holds in the run's revision.
+    def clauses(self, profile: Profile, run: Run, more: Mapping[str, int]) -> tuple[ClauseResult, ...]:
+        """``more`` is how often clauses were seen to hold besides.
+
+        The outcome of every clause about servers that belongs to the profile and holds in the run's revision.
 
         A clause of another revision is listed if it was exercised: a server may speak several.
         """
         broken = {finding.clause for finding in self.findings(profile) if finding.kind is not Kind.UNDEFINED_AREA}
         results = []
         for clause in self.registry.values():
-            seen = self.observed[clause.id]
+            seen = self.observed[clause.id] + more.get(clause.id, 0)
             if clause.about not in (About.SERVER, About.BOTH):
                 continue
             listed = clause.obliges(profile) and (run.revision in clause.revisions or seen > 0)

@@ -41,6 +41,7 @@ TIME_NAMES = frozenset(
 """Member names whose values are times, in lower case without ``_`` and ``-``."""
 
 _DEPTH = 4
+_PLAIN = 10**15
 _LONGEST_JSON_TEXT = 4_000_000
 _NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
 _TIME_IN_TEXT = re.compile(
@@ -79,15 +80,20 @@ def said(payload: Json) -> tuple[str | None, str | None, Numbered | None, bool]:
     """
     if type(payload) is dict:
         method = payload.get("method")
-        number = numbered_log(payload)
+        if method == "notifications/progress":
+            progress = _progress(payload)
+            if progress is not None:
+                label = f"progress:{progress[0]}"
+                return f"{label}:{progress[1]}", label, _counted(label, progress[1]), False
+            return None, None, None, False  # named by its digest
+        number = numbered_log(payload) if method == "notifications/message" else None
         if number is not None and not number.label.startswith("progress:"):
             return f"{number.label}#{number.n}", number.label, number, False
-        progress = _progress(payload) if number is None else None
-        if progress is not None:
-            label = f"progress:{progress[0]}"
-            return f"{label}:{progress[1]}", label, _counted(label, progress[1]), False
         if number is None and isinstance(method, str) and not method.startswith(("progress:", "response:")):
-            return None, None, None, False  # named by its digest
+            return None, None, None, False
+        if method is None and is_response(payload):
+            key = f"response:{_text(payload['id'])}"
+            return key, label_of_key(key) if "#" in key else None, None, True
     key = message_key(payload)
     return key if is_identifying(key) else None, label_of_key(key), numbered(payload), is_response(payload)
 
@@ -141,7 +147,7 @@ def is_progress(number: Numbered) -> bool:
 def is_response(payload: Json) -> bool:
     """Whether the message is a single JSON-RPC response, result or error."""
     return (
-        isinstance(payload, Mapping)
+        (type(payload) is dict or isinstance(payload, Mapping))
         and "method" not in payload
         and "id" in payload
         and ("result" in payload or "error" in payload)
@@ -215,6 +221,8 @@ def _messages(payload: Json) -> Iterator[Mapping[str, Json]]:
 
 
 def _text(value: Json) -> str:
+    if type(value) is int and -_PLAIN < value < _PLAIN:
+        return str(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     try:

@@ -6,6 +6,27 @@ from attrs import define, frozen
 
 from reattach.oracle.record import Call, Event, Exchange, Seen, Session, Stream, View
 
+Trait: TypeAlias = int
+"""A set of what may be special about a delivery or a view, as bits. Judges say for which of it they are asked."""
+
+RESUMED, BAD, SESSIONLESS = 1, 2, 4
+"""The view has a cursor that is known; one that is bad; or is in a revision without sessions."""
+AGAIN, BARE, RESPONSE, FIRST_FRAME, ELSEWHERE = 8, 16, 32, 64, 128
+"""No first delivery; perhaps without a message; a response; the first frame; of another call of the session."""
+HELD_UP, TAKEN_OVER, TERMINATED, PAUSED = 256, 512, 1024, 2048
+"""The exchange was silent beside a slow reader; the view has a successor; the session has ended; the view was not read
+for a while, or was ended with a reason."""
+ALL = 4095
+
+
+def _of_view(view: View) -> Trait:
+    exchange = view.exchange
+    return (
+        (RESUMED if view.cursor is not None else 0)
+        | (BAD if exchange.bad else 0)
+        | (0 if exchange.has_resumption else SESSIONLESS)
+    )
+
 
 @frozen
 class Answered:
@@ -66,24 +87,28 @@ class Delivered:
         return self.view.stream
 
     @property
-    def plain(self) -> bool:
-        """Whether it is like nearly all: a new message with an id, as one more of a session that goes on as it should.
-
-        Nothing that has to do with a cursor, with the end of a call or a session, or with a second connection of the
-        stream. Of such a delivery most judges have nothing to say; those that do say so of themselves.
-        """
-        event, view = self.event, self.view
-        if not self.first or event is None or not view.ordinary or not event.message or event.response or not event.id:
-            return False
-        exchange, owner = view.exchange, self.owner_call
-        return (
-            view.successor is None
-            and self.collides is None
-            and exchange.held_up_by is None
-            and exchange.first_frame is not self.seen
-            and view.stream.session.ended is None
-            and (owner is None or owner is view.stream.call)
-        )
+    def traits(self) -> Trait:
+        """What is not as it is of nearly all deliveries."""
+        view, event, owner = self.view, self.event, self.owner_call
+        exchange, stream = view.exchange, view.stream
+        traits = 0 if view.ordinary else _of_view(view)
+        if not self.first:
+            traits |= AGAIN
+        if event is None or not event.message or not self.first:
+            traits |= BARE
+        elif event.response:
+            traits |= RESPONSE
+        if exchange.first_frame is self.seen:
+            traits |= FIRST_FRAME
+        if owner is not None and owner is not stream.call:
+            traits |= ELSEWHERE
+        if exchange.held_up_by is not None:
+            traits |= HELD_UP
+        if view.successor is not None:
+            traits |= TAKEN_OVER
+        if stream.session.ended is not None:
+            traits |= TERMINATED
+        return traits
 
 
 @frozen
@@ -97,6 +122,19 @@ class Rested:
     def over(self) -> bool:
         """Whether the exchange has ended."""
         return self.view.exchange.end is not None
+
+    @property
+    def traits(self) -> Trait:
+        """What is not as it is of nearly all views."""
+        view = self.view
+        traits = 0 if view.ordinary else _of_view(view)
+        if view.exchange.pauses or view.ended_because is not None:
+            traits |= PAUSED
+        if view.successor is not None:
+            traits |= TAKEN_OVER
+        if view.stream.session.ended is not None:
+            traits |= TERMINATED
+        return traits
 
 
 @frozen

@@ -98,9 +98,10 @@ from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.judges import judged, judges_of
 from reattach.oracle.ledger import Ledger
-from reattach.oracle.observation import Observation
+from reattach.oracle.observation import Frame, Observation
 from reattach.oracle.reconstruct import ObservationError, take
 from reattach.oracle.record import DRAINED_MS, LIVE_MS, SLACK_MS, Run, Seen
+from reattach.oracle.swift import Swift
 from reattach.oracle.verdict import Finding, Profile, Report
 
 __all__ = ["DRAINED_MS", "JUDGED", "LIVE_MS", "SLACK_MS", "ObservationError", "Oracle"]
@@ -128,6 +129,7 @@ class Oracle:
         """
         self._run = Run(revision=revision, declaration=declaration, complete=complete, horizon=max(16, horizon))
         self._ledger = Ledger(registry if registry is not None else load_registry())
+        self._swift: Swift | None = Swift()
 
     def observe(
         self,
@@ -145,6 +147,18 @@ class Oracle:
         """
         run = self._run
         run.index = place or run.index + 1
+        if isinstance(observation, FlatFrame | Frame) and self._swift is not None:
+            swift = self._swift.take(run, observation, experiment)
+        else:
+            swift = False
+        findings = () if swift else self._observe(observation, experiment, profile)
+        if type(observation) is FlatFrame:
+            observation.let_go()
+        return findings
+
+    def _observe(self, observation: Observation | FlatFrame, experiment: str, profile: Profile) -> tuple[Finding, ...]:
+        """The general way."""
+        run = self._run
         findings: tuple[Finding, ...] = ()
         for moment in take(run, Seen(run.index, observation, experiment)):
             for clauses, judge in judges_of(moment):
@@ -153,14 +167,12 @@ class Oracle:
                     finding = self._ledger.enter(judgement, profile)
                     if finding is not None:
                         findings += (finding,)
-        if type(observation) is FlatFrame:
-            observation.let_go()
         return findings
 
     def report(self, profile: Profile = Profile.MCP) -> Report:
         """The verdict so far, under a profile. May be asked for at any time, and more than once."""
         return Report(
-            clauses=self._ledger.clauses(profile, self._run),
+            clauses=self._ledger.clauses(profile, self._run, self._swift.held() if self._swift is not None else {}),
             findings=self._ledger.findings(profile),
             notes=self._notes(),
         )

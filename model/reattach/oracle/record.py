@@ -315,6 +315,8 @@ class View:
     """The first view that was granted on its stream while it was open."""
     floor: int = 0
     """The ``seq`` below which its deliveries are no longer known."""
+    series: tuple[Event | None, str, int, int] = (None, "", 0, 0)
+    """An event, its id without the seq, stream and seq; kept for the next one, whose id begins likewise."""
     ordinary: bool = False
     """Whether it was asked for without a cursor, or with one of which nothing is known, in a revision with sessions."""
     beyond: str = ""

@@ -11,6 +11,6 @@ from reattach.oracle.judges import (  # noqa: F401  (importing registers)
     sessions,
     window,
 )
-from reattach.oracle.judges.base import JUDGES, PLAIN, Broken, Held, Judge, Judgement, judged, judges_of
+from reattach.oracle.judges.base import JUDGES, Broken, Held, Judge, Judgement, judged, judges_of
 
-__all__ = ["JUDGES", "PLAIN", "Broken", "Held", "Judge", "Judgement", "judged", "judges_of"]
+__all__ = ["JUDGES", "Broken", "Held", "Judge", "Judgement", "judged", "judges_of"]

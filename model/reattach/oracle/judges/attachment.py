@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.cursors import is_conflict
-from reattach.oracle.moments import Delivered, Explained, Rested
+from reattach.oracle.moments import RESUMED, TAKEN_OVER, Delivered, Explained, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import Bearing, Event, Life, Resolution, Run, Seen, View, drained, frame_of
 from reattach.oracle.verdict import Fault
@@ -13,14 +13,14 @@ from reattach.oracle.verdict import Fault
 # ATT-1
 
 
-@judge("ATT-1", on=Delivered)
+@judge("ATT-1", on=Delivered, only=RESUMED)
 def the_position_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first message on a resumed view."""
     if moment.view.resumed and (moment.event is not None or moment.owner is not None) and not _is_bare(moment):
         yield from _position(moment.view, moment.seen)
 
 
-@judge("ATT-1", on=Rested)
+@judge("ATT-1", on=Rested, only=RESUMED)
 def the_position_is_stated(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumed view on which nothing came."""
     view = moment.view
@@ -55,7 +55,7 @@ def _position(view: View, seen: Seen) -> Iterator[Judgement]:
 # ATT-2, ATT-3, DEL-10
 
 
-@judge("ATT-2", "ATT-3", "DEL-10", on=Delivered)
+@judge("ATT-2", "ATT-3", "DEL-10", on=Delivered, only=TAKEN_OVER)
 def the_old_view_gets_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A message on a view whose stream has been resumed on another connection."""
     old, event = moment.view, moment.event
@@ -130,7 +130,7 @@ def _takeover_evidence(old: View, new: View, seen: Seen) -> tuple[Seen, ...]:
     return evidence(old.stream.opener, old.exchange, new.exchange, show=cursor_of(new), last=seen)
 
 
-@judge("ATT-2", "DEL-10", on=Rested)
+@judge("ATT-2", "DEL-10", on=Rested, only=RESUMED)
 def nothing_is_split(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumed view that is over or quiet, beside what the old views were given since it was granted."""
     new = moment.view
@@ -148,7 +148,7 @@ def nothing_is_split(run: Run, moment: Rested) -> Iterator[Judgement]:
             break
 
 
-@judge("ATT-2", "DEL-10", on=Rested)
+@judge("ATT-2", "DEL-10", on=Rested, only=TAKEN_OVER)
 def the_old_view_is_over(run: Run, moment: Rested) -> Iterator[Judgement]:
     """An old view that was ended, or has been quiet, after its stream was resumed elsewhere."""
     old = moment.view
@@ -181,7 +181,7 @@ def takeover_is_not_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     )
 
 
-@judge("ATT-3", on=Rested)
+@judge("ATT-3", on=Rested, only=RESUMED)
 def takeover_works(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption that was granted beside an old view, and then was given something new or ended with its stream."""
     new, finished = moment.view, moment.view.stream.finished

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypeVar
 
 from attrs import frozen
 
-from reattach.oracle.moments import Delivered, Moment
+from reattach.oracle.moments import ALL, Delivered, Moment, Rested, Trait
 from reattach.oracle.record import Run, Seen
 from reattach.oracle.verdict import Fault, Kind
 
@@ -39,33 +39,40 @@ M = TypeVar("M")
 JUDGES: dict[type, list[tuple[frozenset[str], Judge]]] = {}
 """By the kind of moment that they look at, with the clauses that each of them judges."""
 
-PLAIN: list[tuple[frozenset[str], Judge]] = []
-"""Those of them that have something to say of a plain delivery (see ``Delivered.plain``)."""
+_TRAITS: dict[Judge, Trait] = {}
+"""For judges that look only at what is special: for what they are asked."""
 
 
 def judge(
-    *clauses: str, on: type[M], plain: bool = False
+    *clauses: str, on: type[M], only: Trait = 0
 ) -> Callable[[Callable[[Run, M], Iterable[Judgement]]], Callable[[Run, M], Iterable[Judgement]]]:
     """Register the decorated function as the judge of ``clauses`` on every moment of kind ``on``.
 
-    ``plain`` says that it has something to say also of deliveries that are plain, as nearly all are; the others are
-    asked only about those that are not.
+    ``only``: it has something to say only of moments that have one of these traits, and is asked about no others.
     """
 
     def register(function: Callable[[Run, M], Iterable[Judgement]]) -> Callable[[Run, M], Iterable[Judgement]]:
         JUDGES.setdefault(on, []).append((frozenset(clauses), function))  # type: ignore[arg-type]
-        if plain:
-            PLAIN.append((frozenset(clauses), function))  # type: ignore[arg-type]
+        if only:
+            _TRAITS[function] = only  # type: ignore[index]
         return function
 
     return register
 
 
+_asked: dict[tuple[type, Trait], tuple[tuple[frozenset[str], Judge], ...]] = {}
+
+
 def judges_of(moment: Moment) -> Sequence[tuple[frozenset[str], Judge]]:
     """The judges that may have something to say of a moment."""
-    if type(moment) is Delivered and moment.plain:
-        return PLAIN
-    return JUDGES.get(type(moment), ())
+    kind = type(moment)
+    traits = moment.traits if isinstance(moment, Delivered | Rested) else ALL
+    asked = _asked.get((kind, traits))
+    if asked is None:
+        judges = JUDGES.get(kind, [])
+        asked = tuple(each for each in judges if _TRAITS.get(each[1], ALL) & traits or each[1] not in _TRAITS)
+        _asked[kind, traits] = asked
+    return asked
 
 
 def judged() -> frozenset[str]:

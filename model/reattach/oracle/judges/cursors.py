@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from reattach.oracle.evidence import cursor_of, evidence, issued_of, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import ADMISSION, is_being_terminated, is_success
-from reattach.oracle.moments import Answered, Delivered, Explained, Resolved, Rested, Unanswered
+from reattach.oracle.moments import AGAIN, BAD, RESUMED, Answered, Delivered, Explained, Resolved, Rested, Unanswered
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     Bearing,
@@ -108,7 +108,7 @@ def bad_cursors_are_refused(run: Run, moment: Resolved) -> Iterator[Judgement]:
             pass
 
 
-@judge("CUR-2", "CUR-3", "CUR-5", "CUR-6", on=Delivered)
+@judge("CUR-2", "CUR-3", "CUR-5", "CUR-6", on=Delivered, only=BAD)
 def bad_cursors_get_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """What comes on a view that was granted to a bad cursor."""
     view, exchange, event = moment.view, moment.view.exchange, moment.event
@@ -145,7 +145,7 @@ def _is_refusal(event: Event | None) -> bool:
     return event is not None and event.key in ("response:None", "response:null")
 
 
-@judge("CUR-2", "CUR-3", "CUR-5", "CUR-6", "CUR-10", on=Rested)
+@judge("CUR-2", "CUR-3", "CUR-5", "CUR-6", "CUR-10", on=Rested, only=BAD)
 def bad_cursors_are_told(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was granted to a bad cursor and brought nothing."""
     view, exchange = moment.view, moment.view.exchange
@@ -176,7 +176,7 @@ def bad_cursors_are_told(run: Run, moment: Rested) -> Iterator[Judgement]:
 # CUR-4: cursors that are too old
 
 
-@judge("CUR-4", on=Rested)
+@judge("CUR-4", on=Rested, only=RESUMED)
 def old_cursors_are_not_served_with_scraps(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A good cursor after which this session was given events before, none or not the first of which came now."""
     view, exchange = moment.view, moment.view.exchange
@@ -242,7 +242,7 @@ def good_cursors_are_not_refused(run: Run, moment: Explained) -> Iterator[Judgem
 # CUR-8: the newest event
 
 
-@judge("CUR-8", on=Delivered)
+@judge("CUR-8", on=Delivered, only=AGAIN)
 def the_newest_cursor_repeats_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A message at or before the newest cursor."""
     view, event = moment.view, moment.event
@@ -263,7 +263,7 @@ def the_newest_cursor_repeats_nothing(run: Run, moment: Delivered) -> Iterator[J
         )
 
 
-@judge("CUR-8", on=Rested)
+@judge("CUR-8", on=Rested, only=RESUMED)
 def the_newest_cursor_gives_an_empty_suffix(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption from the newest event that brought new events only, or none."""
     view = moment.view

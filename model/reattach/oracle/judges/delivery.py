@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import CallSettled, Delivered, Reordered, Rested
+from reattach.oracle.moments import AGAIN, ELSEWHERE, RESPONSE, RESUMED, CallSettled, Delivered, Reordered, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     LIVE_MS,
@@ -31,7 +31,7 @@ def is_own(moment: Delivered) -> bool:
 # DEL-1: nothing twice
 
 
-@judge("DEL-1", on=Delivered)
+@judge("DEL-1", on=Delivered, only=AGAIN)
 def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A message that the view had delivered, or that lies at or before its cursor."""
     event, view = moment.event, moment.view
@@ -56,7 +56,7 @@ def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
     )
 
 
-@judge("DEL-1", on=Rested)
+@judge("DEL-1", on=Rested, only=RESUMED)
 def nothing_came_twice(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption that delivered something, or had the chance to, and repeated nothing."""
     view = moment.view
@@ -67,7 +67,7 @@ def nothing_came_twice(run: Run, moment: Rested) -> Iterator[Judgement]:
 # DEL-2, ATT-4: nothing lost
 
 
-@judge("DEL-2", "ATT-4", on=Rested)
+@judge("DEL-2", "ATT-4", on=Rested, only=RESUMED)
 def nothing_is_skipped(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A granted resumption, when it has been quiet or is over."""
     view = moment.view
@@ -247,7 +247,7 @@ def followed_pushes_are_whole(run: Run, moment: CallSettled) -> Iterator[Judgeme
 # DEL-3, DEL-4, DEL-5, CUR-1: nothing astray
 
 
-@judge("DEL-3", "DEL-4", "CUR-1", on=Delivered, plain=True)
+@judge("DEL-3", "DEL-4", "CUR-1", on=Delivered)
 def streams_are_apart(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message that an earlier delivery places on a stream."""
     event, view = moment.event, moment.view
@@ -299,7 +299,7 @@ def _is_misplaced(moment: Delivered) -> bool:
     return event.key not in (owner.pushed or ())
 
 
-@judge("DEL-3", on=Delivered)
+@judge("DEL-3", on=Delivered, only=ELSEWHERE)
 def messages_come_to_their_request(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A message that the request which caused it places on a stream."""
     event, view = moment.event, moment.view
@@ -329,7 +329,7 @@ def fresh_views_have_no_history(run: Run, moment: Rested) -> Iterator[Judgement]
         yield Held("CUR-1")
 
 
-@judge("DEL-5", on=Delivered)
+@judge("DEL-5", on=Delivered, only=RESPONSE | AGAIN)
 def responses_keep_to_their_stream(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A response."""
     event, view = moment.event, moment.view
@@ -360,7 +360,7 @@ def responses_keep_to_their_stream(run: Run, moment: Delivered) -> Iterator[Judg
 # DEL-6: one order
 
 
-@judge("DEL-6", on=Delivered, plain=True)
+@judge("DEL-6", on=Delivered)
 def the_order_is_one(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message after another on one view, where a number or an earlier delivery says which comes first."""
     event, previous, view = moment.event, moment.previous, moment.view
@@ -498,7 +498,7 @@ def _exchange_of(view: View, seen: Seen) -> Exchange | None:
 # DEL-8: live
 
 
-@judge("DEL-8", on=Delivered)
+@judge("DEL-8", on=Delivered, only=RESUMED)
 def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A new event on a resumed view some time after the grant; or elsewhere, where a resumed view was silent."""
     event, view = moment.event, moment.view

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reattach.oracle.evidence import evidence
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import ADMISSION, is_success
-from reattach.oracle.moments import Answered, Delivered
+from reattach.oracle.moments import SESSIONLESS, Answered, Delivered
 from reattach.oracle.record import Run, frame_of
 from reattach.oracle.verdict import Fault
 
@@ -36,7 +36,7 @@ def nothing_of_the_old_remains(run: Run, moment: Answered) -> Iterator[Judgement
         yield Broken("ERA-1", Fault.WRONG_STATUS, what, shown)
 
 
-@judge("ERA-1", on=Delivered)
+@judge("ERA-1", on=Delivered, only=SESSIONLESS)
 def events_have_no_ids(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """An event under a revision without sessions."""
     exchange = moment.view.exchange

@@ -7,12 +7,12 @@ from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_anonymous, is_visible
 from reattach.oracle.message import is_progress
-from reattach.oracle.moments import Delivered, Reordered
+from reattach.oracle.moments import BARE, FIRST_FRAME, RESUMED, Delivered, Reordered
 from reattach.oracle.record import Event, Exchange, Run, Seen, View, frame_of
 from reattach.oracle.verdict import Fault
 
 
-@judge("EVT-1", "EVT-4", on=Delivered, plain=True)
+@judge("EVT-1", "EVT-4", on=Delivered)
 def an_id_is_one_event(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """An event with an id. Restating a position is no event, and does not come here."""
     event, frame = moment.event, frame_of(moment.seen)
@@ -42,7 +42,7 @@ def _given_twice(moment: Delivered, event: Event, other: Event, name: str) -> Br
     )
 
 
-@judge("EVT-2", on=Delivered, plain=True)
+@judge("EVT-2", on=Delivered)
 def seqs_increase(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A new event whose id can be read as a number: in the standard's grammar, or a whole number."""
     event, before = moment.event, moment.position
@@ -69,7 +69,7 @@ def seqs_increase(run: Run, moment: Delivered) -> Iterable[Judgement]:
 _INCREASED = (Held("EVT-2"),)
 
 
-@judge("EVT-3", on=Delivered)
+@judge("EVT-3", on=Delivered, only=FIRST_FRAME)
 def priming_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first event of a request's stream, on a server that gives ids."""
     exchange = moment.view.exchange
@@ -89,7 +89,7 @@ def priming_comes_first(run: Run, moment: Delivered) -> Iterator[Judgement]:
         yield Held("EVT-3")
 
 
-@judge("EVT-5", on=Delivered, plain=True)
+@judge("EVT-5", on=Delivered)
 def ids_survive_a_header(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """Any id."""
     name = frame_of(moment.seen).id
@@ -104,7 +104,7 @@ def ids_survive_a_header(run: Run, moment: Delivered) -> Iterable[Judgement]:
 _VISIBLE = (Held("EVT-5"),)
 
 
-@judge("EVT-6", on=Delivered)
+@judge("EVT-6", on=Delivered, only=BARE)
 def bare_ids_jump_over_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """An event without a message that names a later event of the stream than the view has come to."""
     event, view = moment.event, moment.view
@@ -124,7 +124,7 @@ def bare_ids_jump_over_nothing(run: Run, moment: Delivered) -> Iterator[Judgemen
         )
 
 
-@judge("EVT-6", on=Delivered)
+@judge("EVT-6", on=Delivered, only=RESUMED)
 def nothing_is_missing_after_a_bare_id(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first message on a view that was resumed from an event without a message."""
     view, event, cursor = moment.view, moment.event, moment.view.cursor

@@ -7,7 +7,7 @@ from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
 from reattach.oracle.gaps import gap_of, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_being_terminated, is_success
-from reattach.oracle.moments import Answered, Delivered, Rested, Unanswered
+from reattach.oracle.moments import AGAIN, HELD_UP, PAUSED, RESPONSE, Answered, Delivered, Rested, Unanswered
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     SLACK_MS,
@@ -44,7 +44,7 @@ def _was_ended(view: View) -> bool:
     return view.exchange.ended_by is Party.SERVER and not _is_finished(view)
 
 
-@judge("IDL-1", "IDL-2", on=Rested)
+@judge("IDL-1", "IDL-2", on=Rested, only=PAUSED)
 def stalled_views_are_ended(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was not read for longer than the stall budget, and then was."""
     view, stall = moment.view, run.declaration.stall_ms
@@ -87,7 +87,7 @@ def _was_behind(view: View, pause: Pause, buffers: int, stall: int) -> bool:
     return _length(pause) >= filled_ms + stall + SLACK_MS
 
 
-@judge("IDL-1", on=Rested)
+@judge("IDL-1", on=Rested, only=PAUSED)
 def healthy_views_are_not_ended(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was ended as stalled although it was read within its budget."""
     view, stall = moment.view, run.declaration.stall_ms
@@ -104,7 +104,7 @@ def healthy_views_are_not_ended(run: Run, moment: Rested) -> Iterator[Judgement]
         )
 
 
-@judge("IDL-3", on=Rested)
+@judge("IDL-3", on=Rested, only=PAUSED)
 def overtaken_views_are_ended(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was not read for a while, and then was."""
     view = moment.view
@@ -239,7 +239,7 @@ def an_answer_came_late(run: Run, moment: Answered) -> Iterator[Judgement]:
     yield from _held_up(moment.exchange, moment.seen)
 
 
-@judge("IDL-6", on=Delivered)
+@judge("IDL-6", on=Delivered, only=HELD_UP | RESPONSE | AGAIN)
 def one_slow_reader_holds_only_itself(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first event after a silence, or the response to a call."""
     view, exchange, event = moment.view, moment.view.exchange, moment.event

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from reattach.oracle.evidence import cursor_of, evidence, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import Answered, Delivered, Resolved, Rested
+from reattach.oracle.moments import BAD, RESUMED, Answered, Delivered, Resolved, Rested
 from reattach.oracle.record import Bearing, Life, Resolution, Run, frame_of
 from reattach.oracle.verdict import Fault
 
@@ -37,7 +37,7 @@ def a_resumption_is_decided(run: Run, moment: Resolved) -> Iterator[Judgement]:
             yield Broken("MOD-1", Fault.BAD_CURSOR_CRASH, f"{what} was answered with {answer}", shown)
 
 
-@judge("MOD-1", on=Delivered)
+@judge("MOD-1", on=Delivered, only=RESUMED)
 def a_grant_shows(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A position stated, or a message of the stream."""
     view = moment.view
@@ -46,7 +46,7 @@ def a_grant_shows(run: Run, moment: Delivered) -> Iterator[Judgement]:
         yield Held("MOD-1")
 
 
-@judge("MOD-1", on=Rested)
+@judge("MOD-1", on=Rested, only=RESUMED | BAD)
 def a_grant_is_not_silent(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A resumption that was answered with a stream that says nothing."""
     view, exchange = moment.view, moment.view.exchange

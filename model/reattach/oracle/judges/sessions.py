@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from reattach.oracle.evidence import evidence, issued_of, named
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import Answered, Delivered, Rested
+from reattach.oracle.moments import TERMINATED, Answered, Delivered, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import Exchange, Life, Run, Session, View, drained, may_have_ended
 from reattach.oracle.verdict import Fault, Kind
@@ -87,7 +87,7 @@ def ids_are_not_issued_again(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
-@judge("SES-4", on=Delivered)
+@judge("SES-4", on=Delivered, only=TERMINATED)
 def terminated_sessions_deliver_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """A message on a view that was open when the session was terminated."""
     exchange, session = moment.view.exchange, moment.stream.session
@@ -126,7 +126,7 @@ def missing_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
-@judge("SES-5", on=Delivered, plain=True)
+@judge("SES-5", on=Delivered)
 def sessions_are_isolated(run: Run, moment: Delivered) -> Iterable[Judgement]:
     """A message that can be told to be another session's, or this one's."""
     if moment.owner is not None:
@@ -181,7 +181,7 @@ def delete_terminates(run: Run, moment: Answered) -> Iterator[Judgement]:
         )
 
 
-@judge("SES-6", on=Rested)
+@judge("SES-6", on=Rested, only=TERMINATED)
 def delete_ends_the_views(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A view that was open when its session was terminated."""
     view, session = moment.view, moment.view.stream.session

@@ -6,7 +6,7 @@ from reattach.oracle.bounds import Holding, Judged, holding
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import Delivered, Resolved, Rested
+from reattach.oracle.moments import AGAIN, Delivered, Resolved, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import SLACK_MS, Bearing, Exchange, Life, Resolution, Run, StreamKind, View, frame_of
 from reattach.oracle.verdict import Fault
@@ -57,7 +57,7 @@ def _refused(run: Run, moment: Resolved, judged: Judged, boundary: bool) -> Iter
         yield Broken(clause, Fault.GOOD_CURSOR_REFUSED, what, shown)
 
 
-@judge("WIN-1", "WIN-2", on=Delivered)
+@judge("WIN-1", "WIN-2", on=Delivered, only=AGAIN)
 def nothing_more_is_held(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """The first event after a cursor, delivered although the declared window cannot hold it."""
     view, event = moment.view, moment.event
@@ -94,7 +94,7 @@ def _of_the_dead(run: Run, exchange: Exchange) -> bool:
     return any(event.session.life is Life.TERMINATED for event in issued)
 
 
-@judge("WIN-4", on=Delivered)
+@judge("WIN-4", on=Delivered, only=AGAIN)
 def the_dead_deliver_nothing(run: Run, moment: Delivered) -> Iterator[Judgement]:
     """An event of a terminated session, on a request made after its end."""
     view, owned = moment.view, moment.owned
