@@ -131,6 +131,11 @@ def test_every_reason_of_the_decision_is_given() -> None:
     assert given - {None} == {reason.value for reason in of_a_request_for_a_view}
 
 
+def test_every_clause_about_clients_has_a_vector() -> None:
+    named = {clause for document in vectors("client").values() for clause in document["clauses"]}
+    assert named >= {clause for clause in load_registry().clauses if clause.startswith("CLI-")}
+
+
 def test_they_execute_every_line_and_branch(tmp_path: Path) -> None:
     coverage = [sys.executable, "-m", "coverage"]
     data = f"--data-file={tmp_path / 'data'}"
