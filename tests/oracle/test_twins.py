@@ -20,7 +20,7 @@ from reattach.oracle.oracle import JUDGED
 from reattach.oracle.verdict import OF_CLIENTS, Fault, Profile
 
 
-def _played(twin: Twin, *, bad: bool) -> Wire:
+def played(twin: Twin, *, bad: bool) -> Wire:
     wire = Wire(revision=twin.revision, declaration=twin.declaration)
     twin.build(wire, bad)
     return wire
@@ -28,7 +28,7 @@ def _played(twin: Twin, *, bad: bool) -> Wire:
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_the_good_twin_keeps_every_clause(twin: Twin) -> None:
-    wire = _played(twin, bad=False)
+    wire = played(twin, bad=False)
     assert wire.faults() == set()
     assert wire.faults(Profile.MCP) == set()
     if twin.holds:
@@ -37,7 +37,7 @@ def test_the_good_twin_keeps_every_clause(twin: Twin) -> None:
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_the_bad_twin_shows_its_fault_and_no_other(twin: Twin) -> None:
-    wire = _played(twin, bad=True)
+    wire = played(twin, bad=True)
     shown = {(twin.clause, twin.fault)}
     if twin.allowed:
         assert wire.differences() >= shown
@@ -50,7 +50,7 @@ def test_the_bad_twin_shows_its_fault_and_no_other(twin: Twin) -> None:
 
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.name)
 def test_a_finding_can_be_read_on_its_own(twin: Twin) -> None:
-    wire = _played(twin, bad=True)
+    wire = played(twin, bad=True)
     places = {id(observation): place for place, observation in enumerate(wire.observations)}
     for finding in wire.findings():
         assert finding.summary

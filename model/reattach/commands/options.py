@@ -10,6 +10,7 @@ import typer
 from rich.console import Console, RenderableType
 
 from reattach.clauses import Registry
+from reattach.io.digests import Payloads
 from reattach.io.files import write_atomically
 from reattach.io.present import Format, render
 from reattach.io.report_text import to_text
@@ -85,6 +86,10 @@ Budget = Annotated[
     ),
 ]
 
+PayloadsOption = Annotated[
+    Payloads,
+    typer.Option("--payloads", help="What --record keeps of messages: all, or what names them, and digests."),
+]
 ReportFormat = Annotated[Format, typer.Option("--format", help="How to write the report.")]
 Output = Annotated[
     Path | None, typer.Option("--output", metavar="FILE", help="Write the report to a file.", show_default=False)

@@ -11,6 +11,7 @@ from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
 from reattach.commands.running import Probed, run_probe
 from reattach.io.baseline import read_baseline
+from reattach.io.digests import Payloads
 from reattach.io.files import OutputError, check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
@@ -59,6 +60,7 @@ def probe(
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write everything observed to a file.", show_default=False)
     ] = None,
+    payloads: shared.PayloadsOption = Payloads.WHOLE,
     replays: Annotated[
         Path | None,
         typer.Option(
@@ -120,7 +122,7 @@ def probe(
     )
     credentials = shared.values_of(headers, second)
     if record is not None:
-        write_record(record, probed.entries, probed.run, credentials)
+        write_record(record, probed.entries, probed.run, credentials, payloads)
     presented = present(
         probed.report, probed.run, credentials=credentials, replays=replays_of(probed, replays, credentials)
     )

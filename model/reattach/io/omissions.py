@@ -4,17 +4,19 @@ from collections.abc import Sequence
 
 from attrs import define, evolve, field
 
+from reattach.io.digests import is_digested
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Body, Expect, Frame, Observation, Quiet, Settled
 from reattach.oracle.verdict import ClauseResult, Outcome
 
-PAYLOAD, EXPECT, SETTLED, QUIET, COMPLETE = "payload", "expect", "settled", "quiet", "complete"
+PAYLOAD, DIGEST, EXPECT, SETTLED, QUIET, COMPLETE = "payload", "digest", "expect", "settled", "quiet", "complete"
 
 COSTS: dict[str, tuple[str, frozenset[str]]] = {
     PAYLOAD: (
         "what the messages say is not recorded",
         frozenset({"SES-5", "DEL-2", "DEL-4", "DEL-5", "DEL-7", "DEL-9"}),
     ),
+    DIGEST: ("of what the messages say only digests are recorded", frozenset({"DEL-2", "ATT-4"})),
     EXPECT: ("nothing says what a call sends", frozenset({"ATT-4", "CUR-7", "WIN-5", "DEL-2"})),
     SETTLED: ("no call is said to have been followed to its end", frozenset({"DEL-2", "ATT-4"})),
     QUIET: (
@@ -36,17 +38,21 @@ class Omissions:
     """Whether it says that it has all that passed."""
     _kinds: set[type] = field(factory=set)
     _payloads: bool = False
+    _digests: bool = False
+    """Whether they are digests."""
 
     def see(self, observation: Observation | FlatFrame) -> None:
         """Take the next observation."""
         self._kinds.add(type(observation))
         if not self._payloads and isinstance(observation, Frame | FlatFrame | Body):
             self._payloads = observation.payload is not None
+            self._digests = is_digested(observation.payload)
 
     def left_out(self) -> list[str]:
         """What was not there."""
         there = {_KINDS[kind] for kind in self._kinds if kind in _KINDS}
         there |= {PAYLOAD} if self._payloads else set()
+        there |= set() if self._digests else {DIGEST}
         there |= {COMPLETE} if self.complete else set()
         return [name for name in COSTS if name not in there]
 

@@ -9,6 +9,7 @@ from attrs import evolve
 
 from reattach.clauses import Registry
 from reattach.io.curl import render_curl
+from reattach.io.digests import Digester, Payloads
 from reattach.io.files import make_folder
 from reattach.io.redact import make_redactor, redact_report, report_observations
 from reattach.io.report_html import render_html
@@ -64,10 +65,17 @@ _RENDERERS: dict[Format, Callable[[Presented, Registry], str]] = {
 }
 
 
-def write_record(path: Path, entries: Sequence[Entry], run: Run, credentials: Sequence[str] = ()) -> None:
+def write_record(
+    path: Path,
+    entries: Sequence[Entry],
+    run: Run,
+    credentials: Sequence[str] = (),
+    payloads: Payloads = Payloads.WHOLE,
+) -> None:
     """Write everything that was observed, from the beginning, to a recording. Raises OutputError."""
     redactor = make_redactor((entry.observation for entry in entries), credentials, exact=True)
-    write_trace(path, evolve(_header(run), complete=True), entries, redactor)
+    told = Digester().entries(entries) if payloads is Payloads.DIGEST else entries
+    write_trace(path, evolve(_header(run), complete=True), told, redactor)
 
 
 def write_replays(

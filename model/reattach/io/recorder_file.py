@@ -10,6 +10,7 @@ from pathlib import Path
 
 from attrs import define, evolve, field
 
+from reattach.io.digests import Digester
 from reattach.io.files import OutputError
 from reattach.io.redact import GrowingRedactor, make_redactor
 from reattach.io.trace import DEEPEST, TraceHeader, observation_to_json, trace_lines
@@ -25,6 +26,8 @@ class RecordingFile:
 
     path: Path
     redactor: GrowingRedactor
+    digester: Digester | None = None
+    """Takes out what messages say; None: they are recorded whole."""
     lines: int = field(init=False, default=0)
     """Observations written."""
     problem: OutputError | None = field(init=False, default=None)
@@ -46,7 +49,10 @@ class RecordingFile:
         """Write an observation. A failure is kept in ``problem``, and nothing is written after it."""
         if self._file < 0 or self.problem is not None:
             return
-        observation, line = _writable(observation)
+        told = observation if self.digester is None else self.digester.observation(observation)
+        if told is None:
+            return
+        observation, line = _writable(told)
         redacted = self.redactor.observation(observation, line)
         self._write(line if redacted is None else json.dumps(observation_to_json(redacted)))
         self.lines += self.problem is None
