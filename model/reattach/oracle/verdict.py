@@ -116,6 +116,7 @@ OF_CLIENTS = frozenset(
         Fault.DISCONNECT_CANCELS,
         Fault.POSITION_IGNORED,
         Fault.SILENT_LOSS,
+        Fault.CURSOR_LOST,
     }
 )
 """What clients do; every other class is of servers."""
