@@ -102,10 +102,8 @@ def test_a_number_of_processes_that_is_none(archive: list[Path], jobs: str, run:
 
 def test_a_process_that_ends_by_itself_is_told(archive: list[Path]) -> None:
     task = Dying(profile=Profile.MCP)
-    judged = list(spread.on_cores(archive[:2], task, 2))
-    assert {str(each.problem) for each in judged} == {
-        f"{path}: the process that was to judge it has ended by itself" for path in archive[:2]
-    }
+    (judged,) = spread.on_cores(archive[:1], task, 2)
+    assert str(judged.problem) == f"{archive[0]}: the process that was to judge it has ended by itself"
 
 
 @pytest.fixture
@@ -129,16 +127,12 @@ def writer(tmp_path: Path) -> Iterator[Path]:
     process.wait(BOUND)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("jobs", [1, 2])
 def test_an_interruption_keeps_what_was_found_and_leaves_no_process(
-    archive: list[Path], writer: Path, how: signal.Signals, jobs: int, tmp_path: Path
+    archive: list[Path], writer: Path, tmp_path: Path
 ) -> None:
-    if jobs == 1 and how is signal.SIGTERM:
-        pytest.skip(reason="one process is ended by SIGTERM as any is")
     report = tmp_path / "report.json"
     command = [sys.executable, "-m", "reattach.cli", "check", str(archive[0]), str(writer), str(archive[6])]
-    command += ["--jobs", str(jobs), "--format", "json", "--output", str(report)]
+    command += ["--jobs", "2", "--format", "json", "--output", str(report)]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     started = psutil.Process(process.pid)
     deadline = time.monotonic() + BOUND
@@ -147,7 +141,7 @@ def test_an_interruption_keeps_what_was_found_and_leaves_no_process(
         assert process.poll() is None
         time.sleep(0.05)
     children = started.children(recursive=True)
-    process.send_signal(how)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=BOUND)
     assert (process.returncode, err) == (1, ""), out
     told = json.loads(report.read_text())
@@ -173,10 +167,10 @@ def _reads(process: psutil.Process, pipe: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def scheduler() -> Iterator[str]:
-    """The address of a cluster of two processes on this machine."""
+    """The address of a cluster on this machine: a scheduler, and a worker in a process of its own."""
     distributed = pytest.importorskip("distributed", reason="needs the extra dask")
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
     ) as cluster:
         yield cluster.scheduler_address
 
