@@ -243,7 +243,7 @@ def read_report(path: Path, judged: Mapping[str, str], registry: Registry) -> di
 def _fields(report: Mapping[str, Any], judged: Mapping[str, str], registry: Registry) -> dict[str, Any]:
     clauses: Sequence[Mapping[str, Any]] = report["clauses"]
     return {
-        "says": report["run"]["server"],
+        "says": report["run"].get("client") or report["run"]["server"],
         "elapsed_ms": report["run"]["elapsed_ms"],
         "stopped": report["run"]["stopped"],
         "outcomes": {clause["id"]: Outcome(clause["outcome"]) for clause in clauses},

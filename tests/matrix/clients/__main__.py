@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attrs import asdict
 from tests.matrix.clients.pages import write_pages
-from tests.matrix.clients.runs import ClientRan, last_run, run
+from tests.matrix.clients.runs import ClientRan, judge_again, last_run, run
 from tests.matrix.clients.table import matrix_of, to_json, to_markdown
 from tests.matrix.manifest import ROOT, BuildError, Client, ManifestError, build, clients
 from tests.matrix.runs import ReportError
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER", help="where the documents go (docs)")
     parser.add_argument(
-        "--last", action="store_true", help="run nothing: write what the last whole run found, as it is judged now"
+        "--last", action="store_true", help="run nothing: judge what the last whole run recorded as it is judged now"
     )
     given = parser.parse_args(arguments)
     if given.last and given.names:
@@ -91,6 +91,8 @@ def _last(chosen: Sequence[Client]) -> tuple[list[ClientRan], Made]:
         made = Made(**json.loads((REPORTS / MADE).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         raise ReportError(REPORTS / MADE, "the last run was not a whole one") from None
+    for client in chosen:
+        judge_again(client, REPORTS, registry)
     return [last_run(client, made.seed, REPORTS, registry) for client in chosen], made
 
 

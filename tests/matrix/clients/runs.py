@@ -3,6 +3,7 @@
 What each script by itself showed is judged again from the recording that the run leaves of it.
 """
 
+import json
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,9 +13,13 @@ from tests.matrix.manifest import Client
 from tests.matrix.runs import Report, ReportError, expected_of, read_report, report_to
 
 from reattach.clauses import Registry
+from reattach.io.baseline import read_baseline
+from reattach.io.present import present
+from reattach.io.report_json import render_json
+from reattach.io.run import FailOn, Run
 from reattach.io.trace import read_trace
 from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script
-from reattach.machine.revision import NEWEST_WITH_RESUMPTION
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Exited, Observation, Printed
 from reattach.oracle.verdict import Profile
@@ -22,6 +27,8 @@ from reattach.oracle.verdict import Profile
 NAMES = (*SCRIPTS, RANDOM)
 """The scripts of a whole run."""
 UNDISTURBED = "undisturbed"
+UNREAD = "none of the contract."
+"""The end of a note that the judging itself makes."""
 AT_ONCE = 4
 """Scripts beside each other: a client mostly waits."""
 BOUND_SECONDS = 900
@@ -78,6 +85,34 @@ def last_run(client: Client, seed: int, folder: Path, registry: Registry, script
         scripts=tuple(_scripted(recordings, script, seed, registry) for script in scripts),
         **fields,
     )
+
+
+def judge_again(client: Client, folder: Path, registry: Registry, scripts: Sequence[str] = NAMES) -> None:
+    """Write the last run's report anew, as the judges of today see its recordings. Raises ReportError, TraceError."""
+    path = folder / f"{client.name}.json"
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        was, notes = document["run"], [note for note in document["notes"] if not note.endswith(UNREAD)]
+    except (OSError, ValueError, KeyError) as error:
+        raise ReportError(path, f"there is no report to judge again: {error}") from None
+    bench = Bench(registry)
+    for script in scripts:
+        bench.enter(script, _recorded(_recordings(client, folder), script))
+    report = bench.report(Profile.REATTACH, Revision(was["revision"]), notes)
+    run = Run(
+        target=was["target"],
+        client=was.get("client", ""),
+        revision=was["revision"],
+        profile=was["profile"],
+        seed=was["seed"],
+        elapsed_ms=was["elapsed_ms"],
+        command=was["command"],
+        stopped=was["stopped"],
+        fail_on=FailOn(was["fail_on"]),
+        baseline=read_baseline(client.baseline, registry) if client.baseline.exists() else (),
+    )
+    presented = present(report, run, replays=(None,) * len(report.findings))
+    path.write_text(render_json(presented), encoding="utf-8")
 
 
 def _recordings(client: Client, folder: Path) -> Path:
