@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import json
 import re
+import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 
@@ -55,7 +56,8 @@ async def following(script: Script, recorder: Recorder, policy: Policy) -> Async
     numbers = evolve(
         policy, retry_ms=script.retry_ms, absence_ms=max(policy.absence_ms, ABSENCE_MS, script.retry_ms + ABSENCE_MS)
     )
-    options = ServeOptions(settings=Settings(policy=numbers))
+    # A path that no one else asks for: ports are given again, and clients of servers that are gone come back to them.
+    options = ServeOptions(settings=Settings(policy=numbers, path=f"/{secrets.token_hex(4)}/mcp"))
     around = Scripted(script, recorder)
     async with serving(options, around.wrapping) as running:
         yield running.url

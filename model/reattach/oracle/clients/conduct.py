@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from reattach.machine import client as machine
 from reattach.machine.client import News
 from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside, Exchange, Resumption, Sent, Stream
-from reattach.oracle.clients.cursors import NO_RESUMPTION, neglected
+from reattach.oracle.clients.cursors import NO_RESUMPTION, in_anothers_place, neglected
 from reattach.oracle.clients.judgement import (
     LATE_MS,
     PATIENCE_MS,
@@ -242,7 +242,9 @@ def _has_other_reasons(run: Beside, stream: Stream) -> bool:
     frames = [each.seen.observation for each in stream.sent]
     asked_to_wait = any(isinstance(each, Frame) and (each.retry or 0) > _LONGEST_WAIT_MS for each in frames)
     others = [each for each in run.streams.values() if each is not stream]
-    in_its_place = any(len(each.resumptions) > len(each.interruptions) for each in others)
+    in_its_place = any(len(each.resumptions) > len(each.interruptions) for each in others) or any(
+        in_anothers_place(run, each) for each in run.resumptions
+    )
     return asked_to_wait or in_its_place or bool(list(gone(run)))
 
 

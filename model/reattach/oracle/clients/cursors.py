@@ -261,19 +261,24 @@ def _shared(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
             run,
             "CLI-10",
             Fault.CURSOR_SHARED,
-            "two streams were cut, and the client resumed one of them twice, and the other never",
+            "the client resumed a stream that it was reading, and another one, which was cut, never",
             *[sent for sent in other.sent if sent.id][-1:],
             other.interruptions[0],
-            stream.resumptions[0].exchange,
+            *[each for each in stream.exchanges if each.request.connection == _read_on(resumption)],
             last=resumption.exchange.asked,
         )
+
+
+def _read_on(resumption: Resumption) -> int:
+    """The connection on which the stream was being read."""
+    return 0 if resumption.before is None else resumption.before.connection
 
 
 def in_anothers_place(run: Beside, resumption: Resumption) -> list[Stream]:
     """The streams that wait in vain for a resumption, while this one is of a stream that is being read already."""
     asked, before = resumption.exchange.asked, resumption.before
     stream = resumption.exchange.stream
-    if before is None or before.connection == 0 or stream is None or len(stream.resumptions) < 2:
+    if before is None or before.connection == 0 or stream is None:
         return []
     return neglected(run, stream, asked)
 
