@@ -3,7 +3,7 @@
     import reattach.store_contract
 
     class TestMyStore(reattach.store_contract.EventStoreContract):
-        store = MyEventStore   # a class, or a method, whose call gives a new, empty store
+        store = MyEventStore   # a class, a function or a method: its call gives a new, empty store
 
 The store has the interface of the Python SDK, ``mcp.server.streamable_http.EventStore``, of its versions 1 and 2. Each
 test plays histories on new stores and compares every answer with what the machine owes; it names the clauses that it is
@@ -272,7 +272,7 @@ class EventStoreContract:
 
             played = self._in_a_loop(each)
             all_played.append(played)
-            wrongs = [wrong for wrong in played.wrongs if wrong.fault in _SENDING]
+            wrongs = [wrong for wrong in played.wrongs if wrong.fault in _SENDING and not _at_the_mark(wrong)]
             wrongs = [wrong for wrong in wrongs if (wrong.clause, wrong.fault) not in usual]
             if wrongs:
                 self._fail(played, wrongs)
@@ -309,10 +309,17 @@ class EventStoreContract:
             except TimeoutError:
                 pytest.fail(f"the store did not answer within {_PATIENCE_S:.0f} s", pytrace=False)
 
+    def _new_store(self) -> Any:
+        store = inspect.getattr_static(type(self), "store", None)
+        if store is None:
+            pytest.fail(f"{type(self).__name__}: give it a store, what makes a new and empty one", pytrace=False)
+        # A function that takes nothing is meant as it is, not as a method.
+        return store() if inspect.isfunction(store) and not inspect.signature(store).parameters else self.store()
+
     @asynccontextmanager
     async def _deployed(self) -> AsyncIterator[Any]:
         async with AsyncExitStack() as stack:
-            made = self.store()
+            made = self._new_store()
             if inspect.isawaitable(made):
                 made = await made
             if hasattr(made, "__aenter__"):
@@ -326,6 +333,11 @@ class EventStoreContract:
             parts += [f"{wrong.clause} {wrong.fault.value}: {wrong.summary}", *played.transcript(wrong.step)]
             parts += [f"    ^ {wrong.fault.value}", f"{wrong.clause}: {registry[wrong.clause].statement}", ""]
         pytest.fail("\n".join(parts), pytrace=False)
+
+
+def _at_the_mark(wrong: Wrong) -> bool:
+    """Whether it is the fault that ``test_the_last_event_that_left_is_a_cursor`` is about."""
+    return wrong.fault is Fault.GOOD_CURSOR_REFUSED and wrong.at_mark
 
 
 _SENDING = frozenset(

@@ -81,7 +81,7 @@ def contract_of(store: Callable[[], Any], **attributes: Any) -> EventStoreContra
     def session_store(self: EventStoreContract, made: Any, session: str) -> Any:
         return made.of_session(session)
 
-    members = {"store": lambda self: store(), "session_store": session_store, "schedules": 100, **attributes}
+    members = {"store": lambda self: store(), "session_store": session_store, "schedules": 30, **attributes}
     contract = type("Contract", (EventStoreContract,), members)()
     assert isinstance(contract, EventStoreContract)
     return contract
@@ -172,6 +172,21 @@ def test_without_hypothesis_the_drawn_histories_are_skipped(monkeypatch: pytest.
     monkeypatch.delitem(sys.modules, "reattach.stores.histories", raising=False)
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     assert "Hypothesis is not installed" in outcomes(contract_of(samples.RightStore), LUCKY)[LUCKY]
+
+
+def made() -> samples.RightStore:
+    return samples.RightStore()
+
+
+def test_a_function_makes_stores_too() -> None:
+    contract = type("Contract", (EventStoreContract,), {"store": made})()
+    assert outcomes(contract, "test_nothing_is_missing") == {"test_nothing_is_missing": "passed"}
+
+
+def test_without_a_store_it_fails_with_one_line() -> None:
+    contract = type("Contract", (EventStoreContract,), {})()
+    words = "Contract: give it a store, what makes a new and empty one"
+    assert outcomes(contract, "test_nothing_is_missing") == {"test_nothing_is_missing": words}
 
 
 class Managed:

@@ -5,7 +5,7 @@ cursor and the suffix of the window. A later priming has an id of its own but is
 restate the client's cursor there (EVT-6): it stands where its stream stood when it was stored.
 """
 
-from attrs import define, evolve, field, frozen
+from attrs import Factory, define, evolve, field, frozen
 
 from reattach.machine.cursor import MAX_INTEGER, Cursor, Presence, format_event_id, parse_cursor
 from reattach.machine.decision import Reattach, Refuse, decide_cursor
@@ -56,11 +56,24 @@ class _Place:
     priming: bool
 
 
+def _policy_of(bounds: Bounds) -> Policy:
+    """The bounds, and no other limit."""
+    return Policy(
+        window_events=bounds.window_events or MAX_INTEGER,
+        window_ms=bounds.window_ms or MAX_INTEGER,
+        window_bytes=MAX_INTEGER,
+        stall_ms=1,
+        absence_ms=MAX_INTEGER,
+        open_streams=MAX_INTEGER,
+    )
+
+
 @define
 class Model:
     """A store of the machine's, with bounds."""
 
     bounds: Bounds
+    _policy: Policy = field(init=False, default=Factory(lambda self: _policy_of(self.bounds), takes_self=True))
     _windows: dict[tuple[int, str], Session] = field(factory=dict)
     _numbers: dict[tuple[int, str], int] = field(factory=dict)
     """By session and stream: its number in its machine's session."""
@@ -98,27 +111,17 @@ class Model:
         after = self._replay(evolve(given, after=decided.events[-1] if decided.events else given.after))
         return evolve(decided, later=after.events if isinstance(after, Owed) else ())
 
-    def _policy(self) -> Policy:
-        return Policy(
-            window_events=self.bounds.window_events or MAX_INTEGER,
-            window_ms=self.bounds.window_ms or MAX_INTEGER,
-            window_bytes=MAX_INTEGER,
-            stall_ms=1,
-            absence_ms=MAX_INTEGER,
-            open_streams=MAX_INTEGER,
-        )
-
     def _window(self, session: int, stream: str, at: int) -> tuple[tuple[int, str], Session]:
         """The machine's session that holds a stream, at this time: one for each stream, if the bound is a stream's."""
         key = (session, stream if self.bounds.of is Of.STREAM else "")
         opened = self._windows.get(key) or open_session(_TAG.format(session), "", 0)
         self._now = max(self._now, at)
-        self._windows[key] = step(self._policy(), opened, self._now, Passed()).session
+        self._windows[key] = step(self._policy, opened, self._now, Passed()).session
         return key, self._windows[key]
 
     def _store(self, given: Store) -> Stored:
         key, window = self._window(given.session, given.stream, given.at)
-        policy, named = self._policy(), (given.session, given.stream)
+        policy, named = self._policy, (given.session, given.stream)
         if named not in self._numbers:
             opened = step(policy, window, self._now, OpenStream(_CONNECTION))
             assert isinstance(opened.result, Opened)

@@ -39,7 +39,7 @@ StoreOf = Callable[[int], EventStore]
 """The store of a session, by the session's number."""
 
 
-@define
+@define(repr=False)
 class Played:
     """A store, what was done to it, and what was seen."""
 
@@ -157,6 +157,7 @@ async def beside_stores(
             played.set_time(played.now + 1)
             await played.store(each, first + place)
             done += 1
+            await checkpoint()
 
     async def replaying() -> Sent:
         nonlocal began
@@ -188,6 +189,7 @@ async def side_by_side(
             message = played.make_message(message_of(first + task * events + place))
             played.set_time(played.now + 1)
             ids[task].append(await store.store_event(given.stream, message))
+            await checkpoint()
 
     await loop.contend(choices, *(storing(task) for task in range(tasks)))
     sent = await played.sent(replay, str(played.ids[after]))

@@ -1,10 +1,12 @@
 """Every order in which concurrent tasks may run, one after another and without a clock: no sleep, no luck.
 
-Where several of the contending tasks could go on, the loop asks which; the answers, one list for each run, are tried
-out depth first. What a task waits for (a lock, a socket) is its own affair: it contends again when it could go on.
+Where several of the contending tasks could go on, the loop asks which. In the first run they take turns; then come the
+runs with one departure from that, with two, and so on. What a task waits for (a lock, a socket) is its own affair: it
+contends again when it could go on.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import Context, copy_context
 from typing import Any, TypeVar, TypeVarTuple, Unpack
@@ -34,24 +36,23 @@ class Choices:
         self.made.append((taken, among))
         return taken
 
-    def next(self) -> "Choices | None":
-        """The choices of the next run; None after the last."""
-        made = list(self.made)
-        while made and made[-1][0] + 1 >= made[-1][1]:
-            made.pop()
-        if not made:
-            return None
-        return Choices((*(taken for taken, _ in made[:-1]), made[-1][0] + 1))
+    def departures(self) -> Iterator["Choices"]:
+        """The choices that are as these were up to a place, after the planned ones, and then depart."""
+        for place in range(len(self.planned), len(self.made)):
+            before = tuple(taken for taken, _ in self.made[:place])
+            for other in range(1, self.made[place][1]):
+                yield Choices((*before, other))
 
 
 def schedules(most: int) -> Iterator[Choices]:
     """Choices for one run after another; each has to be used before the next is asked for."""
-    choices: Choices | None = Choices()
+    waiting = deque([Choices()])
     for _ in range(most):
-        if choices is None:
+        if not waiting:
             return
+        choices = waiting.popleft()
         yield choices
-        choices = choices.next()
+        waiting.extend(choices.departures())
 
 
 class ScheduledLoop(asyncio.SelectorEventLoop):
