@@ -478,7 +478,10 @@ class Exchange:
             if self.view in self.view.stream.views:
                 self.view.stream.views.remove(self.view)
             self.view.forget()
-        self.view = self.call = None
+        for seen in (self.answer, self.body, self.end, self.quiet, self.rested, self.hung):
+            if seen is not None:
+                seen.exchange = None  # else nothing of it would be freed before a collection of all that there is
+        self.view = self.call = self.first_frame = self.reissues = None
 
     @property
     def method(self) -> str:

@@ -84,6 +84,7 @@ def _forget_exchange(run: Run, exchange: Exchange) -> None:
 def _forget_call(session: Session, call: Call) -> None:
     session.forgotten_calls += 1
     session.running.pop(call.exchange.number, None)
+    call.stream = None
     for name in call.ids:
         if session.calls.get(name) is call:
             del session.calls[name]
@@ -170,7 +171,8 @@ def _forget_names(run: Run, session: Session, event: Event) -> None:
 def _forget_session(run: Run, session: Session) -> None:
     run.forgotten_sessions += 1
     _forget_events(run, session, session.seqs)
-    session.streams, session.calls, session.claims = [], {}, {}
+    session.streams, session.calls, session.claims, session.open_at_end = [], {}, {}, []
+    session.opener = session.lost = session.terminator = session.refused = None
     session.forgotten_calls += 1
 
 
