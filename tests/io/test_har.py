@@ -197,7 +197,10 @@ def test_where_session_ids_were_taken_out_nothing_is_judged(write: Any, value: s
     assert held(report) == set()
     assert any("its session ids were taken out" in note for note in report.report.notes)
     assert judged(write(opening(), call(session=None))).stopped != ""
-    assert judged(write(opening(given=None), call(session=None))).stopped == ""  # a server that has none
+    without = judged(write(opening(given=None), call(session=None)))
+    assert without.stopped == ""  # a server that has none, or so it looks
+    assert any(note.startswith(f"{URL}: no session id is in the file.") for note in without.report.notes)
+    assert not any("no session id" in note for note in judged(write(opening(), call())).report.notes)
 
 
 # What is not known
@@ -273,6 +276,12 @@ def test_a_recorded_stream_that_breaks_off_in_an_event_has_only_whole_ones(write
     assert kinds(one.observations, 2) == ["Request", "Response", "Frame", "Frame", "Frame", "Closed"]
     end = next(each for each in one.observations if isinstance(each, Closed) and each.connection == 2)
     assert end.by is Party.NETWORK
+
+
+def test_why_a_clause_was_not_observed_says_what_a_har_does_not_have(write: Any) -> None:
+    notes = {each.clause: each.note for each in judged(write(opening(), call())).report.clauses}
+    assert "nobody is said to have waited in vain" in notes["DEL-8"]
+    assert notes["IDL-1"] == "a HAR does not show when a view was read, and when not"
 
 
 def test_the_age_of_events_is_not_held_against_it(write: Any) -> None:

@@ -98,6 +98,8 @@ class Endpoint:
     """The entries whose answer was cut, or may have been, and is concluded nothing from."""
     unknown: tuple[int, ...] = ()
     """The entries whose answer is left out, because it is not said when it came."""
+    sessionless: bool = False
+    """Whether no session id is in it: the server issues none, or they were taken out."""
 
 
 @frozen(kw_only=True)
@@ -343,6 +345,7 @@ def _endpoint(creator: str, url: str, exchanges: Sequence[Exchange]) -> Endpoint
         revision=spoken.pop() if len(spoken) == 1 else "",
         cut=tuple(cut),
         unknown=tuple(unknown),
+        sessionless=all(exchange.session is None and exchange.given is None for exchange in exchanges),
     )
 
 

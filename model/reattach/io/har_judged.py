@@ -42,10 +42,13 @@ def judge_har(path: Path, *, profile: Profile, declaration: Declaration | None =
             judging = begin(path, header, profile=profile, declaration=_without_ages(promised), registry=registry)
             try:
                 for observation in endpoint.observations:
+                    judging.omissions.see(observation)
                     judging.oracle.observe(observation)
                     read += 1
             finally:
-                reports.append((endpoint.url, _as_far_as_shown(judging.oracle.report(profile))))
+                report = judging.oracle.report(profile)
+                explained = evolve(report, clauses=judging.omissions.explained(report.clauses))
+                reports.append((endpoint.url, _as_far_as_shown(explained)))
     except KeyboardInterrupt:
         interrupted = True
     merged = reports[0][1] if len(reports) == 1 else merge_reports(reports, registry) if reports else Report(clauses=())
@@ -101,6 +104,13 @@ def _notes(har: Har, promised: Declaration) -> tuple[str, ...]:
         (
             promised.window_ms is not None,
             "Not held against it, since a HAR does not say when an event came: window_ms.",
+        ),
+        *(
+            (
+                each.sessionless,
+                f"{each.url}: no session id is in the file. If they were taken out, rely on nothing here.",
+            )
+            for each in har.endpoints
         ),
         *((url, f"{url} is not judged: its session ids were taken out of the file.") for url in har.redacted),
     )
