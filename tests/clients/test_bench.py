@@ -30,6 +30,7 @@ from reattach.live.clients.scripts import (
     random_script,
 )
 from reattach.live.mutants.registry import served_named
+from reattach.machine.client import News
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Json, Printed, Request
 from reattach.oracle.verdict import Fault, Outcome, Profile
@@ -127,6 +128,48 @@ def test_of_a_client_that_prints_nothing_only_the_wire_is_judged() -> None:
     assert set(unseen) == {"CLI-2", "CLI-6", "CLI-8", "CLI-9"}
     assert set(unseen.values()) >= {"the program prints no line of the contract that shows what it applied"}
     assert any("lines of the program are none of the contract" in note for note in result.report.notes)
+
+
+class Closes(HttpClient):
+    """Takes a 404 for the end of everything: it makes no further call, and begins no session."""
+
+    async def make(self, call: Call) -> None:
+        if any(told.news is News.SESSION_LOST for told in self.state.told):
+            self.say({"error": "closed", "call": call.label})
+        else:
+            await super().make(call)
+
+    async def renew(self) -> None:
+        if not any(told.news is News.SESSION_LOST for told in self.state.told):
+            await super().renew()
+
+    @property
+    def connected(self) -> bool:
+        return super().connected or self.state.told != ()
+
+
+class Ends(Closes):
+    """Ends at a 404, with what it has not called yet."""
+
+    async def make(self, call: Call) -> None:
+        if not any(told.news is News.SESSION_LOST for told in self.state.told):
+            await super().make(call)
+
+
+@pytest.mark.parametrize(
+    ("client", "why"),
+    [
+        (Closes, "after the 404 the client failed the next call without a request"),
+        (Ends, "the program ended after the 404"),
+    ],
+)
+def test_of_a_client_that_asks_for_nothing_after_a_404_it_is_not_known_whether_it_begins_anew(
+    client: type[HttpClient], why: str
+) -> None:
+    result = judged(OwnProgram(client), [SCRIPTS["session-gone"]])
+    (unseen,) = [each for each in result.report.clauses if each.clause == "CLI-3"]
+    assert unseen.outcome is Outcome.NOT_OBSERVED
+    assert unseen.note.startswith(why)
 
 
 class Hanging(HttpClient):

@@ -29,6 +29,10 @@ from reattach.oracle.record import Seen
 from reattach.oracle.verdict import Fault
 
 _UNDISTURBED = "nothing happened to the calls of the run"
+_NO_MORE = "the program ended after the 404: nothing shows whether its next request would have begun a session"
+_UNSENT = (
+    "after the 404 the client failed the next call without a request: to begin a session is left to its application"
+)
 _EVENTS = {News.GAP: "gap", News.SESSION_LOST: "session-lost"}
 _LONGEST_WAIT_MS = machine.Client().longest_wait_ms
 """A ``retry`` that a client need not wait for."""
@@ -112,8 +116,13 @@ def a_lost_session_is_begun_anew(run: Beside) -> Iterator[Judgement]:
         if wrong:
             yield broken(run, "CLI-3", fault, summary, first, *begun[:1], last=wrong[0].asked)
     if not (named_again or kept or carried or begun[1:]):
-        ended = "the program ended after the 404: nothing shows whether its next request would have begun a session"
-        yield Held("CLI-3") if begun else Unseen("CLI-3", ended)
+        yield Held("CLI-3") if begun else Unseen("CLI-3", _UNSENT if _fails_unsent(run, told) else _NO_MORE)
+
+
+def _fails_unsent(run: Beside, told: Seen) -> bool:
+    """Whether a call failed after the 404 that was never sent: the client answers for itself that it is closed."""
+    sent = {stream.label for stream in run.calls} | {""}
+    return any(label not in sent and lines[0].index > told.index for label, lines in run.said.errors.items())
 
 
 def _knows(run: Beside, exchange: Exchange, first: Exchange, told: Seen) -> bool:
