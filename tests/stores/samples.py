@@ -378,13 +378,17 @@ class RoomForAll(RightStore):
     """One bound for all streams of the session."""
 
     def trim(self, stream: Stream) -> None:
-        held = sorted(
-            (each.at, int(each.event_id.split("-")[1])) for name in self.streams.values() for each in name.held
-        )
-        gone = {number for _, number in held[: max(0, len(held) - (self.room or len(held)))]}
-        for name in self.streams.values():
-            name.held = [each for each in name.held if int(each.event_id.split("-")[1]) not in gone]
-            name.positions = {each: at for each, at in name.positions.items() if at >= name.mark}
+        room, self.room = self.room, None
+        held = sorted(self.number(each) for other in self.streams.values() for each in other.held)
+        gone = held[: max(0, len(held) - (room or len(held)))]
+        for other in self.streams.values():
+            other.held = [each for each in other.held if self.number(each) not in gone]
+            super().trim(other)
+        self.room = room
+
+    def number(self, held: Held) -> int:
+        """Which of the session's events it is."""
+        return int(held.event_id.split("-")[1])
 
 
 class RefusesAll(RightStore):

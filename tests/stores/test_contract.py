@@ -134,15 +134,19 @@ def test_each_test_names_its_clauses() -> None:
         assert set(clauses) <= set(load_registry().clauses), name
 
 
-def test_a_bound_may_be_the_sessions() -> None:
-    became = outcomes(contract_of(lambda: samples.RoomForAll(ROOM), window_events=ROOM, window_of="session"))
-    assert {name: how for name, how in became.items() if how != "passed"} == {
-        "test_nothing_older_is_held_than_declared": "not observed: the store declares no window_ms"
-    }
-    as_a_streams = outcomes(
-        contract_of(lambda: samples.RoomForAll(ROOM), window_events=ROOM), "test_what_is_held_is_granted"
-    )
-    assert as_a_streams["test_what_is_held_is_granted"].startswith("CUR-7 good-cursor-refused")
+@pytest.mark.parametrize("store", [samples.RightStore, samples.RoomForAll])
+@pytest.mark.parametrize("room", [2, 3, 5])
+def test_a_right_store_passes_with_any_room(store: type[samples.RightStore], room: int) -> None:
+    of = "session" if store is samples.RoomForAll else "stream"
+    contract = contract_of(lambda: store(room, AGE_MS), window_events=room, window_ms=AGE_MS, window_of=of)
+    tests = [name for name in TESTS if name != LUCKY]
+    assert outcomes(contract, *tests) == dict.fromkeys(tests, "passed")
+
+
+def test_a_bound_of_the_session_is_none_of_each_stream() -> None:
+    test = "test_what_is_held_is_granted"
+    became = outcomes(contract_of(lambda: samples.RoomForAll(ROOM), window_events=ROOM), test)
+    assert became[test].startswith("CUR-7 good-cursor-refused")
 
 
 def test_a_store_that_refuses_all_shows_little_and_passes_little() -> None:
