@@ -63,14 +63,14 @@ PATHS: list[tuple[str, ...]] = [
     ("request",), ("request", "method"), ("request", "url"), ("request", "headers"), ("request", "postData"),
     ("request", "postData", "text"), ("response",), ("response", "status"), ("response", "headers"),
     ("response", "content"), ("response", "content", "text"), ("response", "content", "encoding"),
-    ("response", "content", "mimeType"), ("startedDateTime",), ("time",), ("timings",), ("timings", "wait"),
-    ("timings", "receive"),
+    ("response", "content", "mimeType"), ("response", "_fetchedViaServiceWorker"),
+    ("startedDateTime",), ("time",), ("timings",), ("timings", "wait"), ("timings", "receive"),
 ]  # fmt: skip
 WRONG: list[Any] = [True, 1.5, "x", [1], {"a": 1}]
 RIGHT: dict[str, tuple[type, ...]] = {
     "method": (str,), "url": (str,), "text": (str,), "encoding": (), "mimeType": (str,), "startedDateTime": (),
     "status": (), "time": (float,), "wait": (float,), "receive": (float,), "content": (dict,), "timings": (dict,),
-    "postData": (dict,), "request": (), "response": (), "headers": (),
+    "_fetchedViaServiceWorker": (bool,), "postData": (dict,), "request": (), "response": (), "headers": (),
 }  # fmt: skip
 
 HARS: dict[str, tuple[bytes, str]] = {

@@ -143,6 +143,7 @@ def test_only_what_is_mcp_counts_and_the_rest_is_counted(write: Any) -> None:
         opening(1, status=307, text=""),
         opening(2, url="http://127.0.0.1:9/mcp"),
         call(10) | {"_fromCache": "disk"},
+        call(15) | {"response": {**call(15)["response"], "_fetchedViaServiceWorker": True}},
         opening(20),
         call(30),
         entry(40, "GET", kind=STREAM, text=event("1", {"price": 1}), url=other) | {},
@@ -161,11 +162,12 @@ def test_only_what_is_mcp_counts_and_the_rest_is_counted(write: Any) -> None:
         "not of MCP": 1,
         "answered with a redirection": 1,
         "answered from the browser's cache": 1,
+        "answered by a service worker": 1,
         "like MCP, at a URL where nothing else is": 2,
     }
     notes = judged(path).report.notes
-    assert f"HAR of 8 entries, of MCP: http://127.0.0.1:9/mcp, {URL}." in notes
-    assert any(note.startswith("Entries ignored: 1 answered from the browser's cache; 1 answered") for note in notes)
+    assert f"HAR of 9 entries, of MCP: http://127.0.0.1:9/mcp, {URL}." in notes
+    assert any(note.startswith("Entries ignored: 1 answered by a service worker; 1 answered from") for note in notes)
 
 
 def test_endpoints_are_judged_apart_and_told_together(write: Any) -> None:

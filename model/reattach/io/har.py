@@ -181,6 +181,8 @@ def _exchange(path: Path, number: int, entry: HarEntry) -> Exchange | str:
         return "answered with a redirection"
     if entry.from_cache:
         return "answered from the browser's cache"
+    if response.by_worker:
+        return "answered by a service worker"
     began, over = _times(entry)
     status = response.status if began is not None else 0
     mime = response.content.mime_type if response.content is not None else None

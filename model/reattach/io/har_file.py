@@ -89,6 +89,8 @@ class HarResponse:
     """What broke it, as Chromium's tools and mitmproxy say it."""
     failure: str | None = None
     """The same, as Playwright says it."""
+    by_worker: bool | None = None
+    """Whether a service worker answered, as Chromium's tools say it. What it asked itself is another entry."""
 
 
 @frozen(kw_only=True)
@@ -120,6 +122,7 @@ _KEYS = {
     "error": "_error",
     "failure": "_failureText",
     "from_cache": "_fromCache",
+    "by_worker": "_fetchedViaServiceWorker",
 }
 """How a HAR calls what has another name here."""
 
@@ -312,6 +315,12 @@ def _optional_text(value: object, _: object) -> str | None:
     return value
 
 
+def _optional_truth(value: object, _: object) -> bool | None:
+    if value is not None and not isinstance(value, bool):
+        raise ValueError("true, false or null is needed")
+    return value
+
+
 def _status(value: object, _: object) -> int:
     if type(value) is not int or not -1 <= value <= 999:
         raise ValueError("a status is needed, or 0 or -1 for none")
@@ -339,6 +348,7 @@ def _make_converter() -> Converter:
     converter = strict_converter()
     converter.register_structure_hook_func(lambda cls: cls == float | None, _number)
     converter.register_structure_hook_func(lambda cls: cls == str | None, _optional_text)
+    converter.register_structure_hook_func(lambda cls: cls == bool | None, _optional_truth)
     for cls in (Pair, PostData, HarRequest, Content, HarResponse, Timings, HarEntry):
         converter.register_structure_hook(cls, _of_object(cls, converter))
     return converter
