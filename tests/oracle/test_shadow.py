@@ -14,7 +14,7 @@ from reattach.machine.transition import Idle, NoView, WriteEnd, WriteEvent, Writ
 from reattach.oracle.declaration import Declaration, declaration_of
 from reattach.oracle.message import message_key
 from reattach.oracle.observation import Frame, Observation, Request, Response, Settled
-from reattach.oracle.shadow import Shadow, shadows
+from reattach.oracle.shadow import Shadow, shadow_of_last, shadows
 
 REVISION = Revision.R2025_11_25
 KNOWN = [each for each in EPISODES if each is not strangers]
@@ -202,3 +202,13 @@ def test_what_the_machine_knows_nothing_of() -> None:
     sessionless = Wire(revision=Revision.R2026_07_28)
     sessionless.request("GET", session="s", revision=Revision.R2026_07_28.value).answer()
     assert shadows(sessionless.observations, Revision.R2026_07_28) == (None, None)
+
+
+def test_the_last_can_be_asked_for_alone() -> None:
+    world = World(1)
+    KNOWN[0](world)
+    seen, declaration = world.observations[:60], declaration_of(SHORT)
+    said = shadows(seen, REVISION, declaration)
+    assert any(said)
+    for end in range(1, len(seen) + 1):
+        assert shadow_of_last(seen[:end], REVISION, declaration, "") == said[end - 1]

@@ -15,7 +15,7 @@ from reattach.io.report_json import report_to_json
 from reattach.io.run import FailOn, Presented, counts
 from reattach.io.shadow_text import right
 from reattach.oracle.observation import Json, Observation
-from reattach.oracle.shadow import shadow_of_last, shadows
+from reattach.oracle.shadow import shadow_of_last
 from reattach.oracle.verdict import Finding, Report
 
 SCHEMA = "reattach-oracle/1"
@@ -72,7 +72,7 @@ def _right(finding: Finding, judging: Judging, before: Sequence[Observation], le
         said = right(shadow_of_last(before, revision, declaration, finding.clause), wrong, letters)
         if said:
             return said
-    return right(shadows(finding.evidence, revision, declaration, finding.clause)[-1], wrong, letters)
+    return right(shadow_of_last(finding.evidence, revision, declaration, finding.clause), wrong, letters)
 
 
 def verdict_answer(run: str, line: int, presented: Presented, *, closing: bool) -> Answer:

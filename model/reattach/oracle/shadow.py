@@ -12,6 +12,7 @@ the machine is not asked.
 
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from attrs import define, evolve, field, frozen
 
@@ -118,10 +119,11 @@ def shadows(
 def shadow_of_last(
     observations: Sequence[Observation], revision: Revision, declaration: Declaration, clause: str
 ) -> Shadow | None:
-    """For the last of what was observed what the machine says, if all is there that was observed before it."""
+    """The last of these shadows; of an exchange, or of all that was observed before."""
     run = Run(revision=revision, declaration=declaration, complete=True, horizon=4096)
     for number, each in enumerate(observations[:-1], start=1):
-        deque(take(run, Seen(number, each)), maxlen=0)
+        with suppress(ObservationError):
+            deque(take(run, Seen(number, each)), maxlen=0)
     return _observe(run, Seen(len(observations), observations[-1]), clause)
 
 
