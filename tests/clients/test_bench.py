@@ -243,6 +243,30 @@ def test_the_command_judges_a_program_and_a_finding_is_seen_again(
     assert main(["replay", finding["replay"], "--target", "http://127.0.0.1:9/"]) == 2
 
 
+BASELINE = """
+[[expected]]
+clause = "CLI-4"
+fault = "retry-ignored"
+reason = "until our issue 3 is done"
+[[expected]]
+clause = "CLI-7"
+fault = "disconnect-cancels"
+reason = "found by other scripts"
+"""
+
+
+def test_what_is_expected_fails_nothing_and_some_scripts_refute_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "baseline.toml"
+    path.write_text(BASELINE)
+    faulty = f"{OURS} --mutant resumes-at-once"
+    code, out, _ = run(capsys, "--command", faulty, "--script", "retry-500", "--baseline", str(path))
+    assert code == 0
+    assert "expected: until our issue 3 is done" in out
+    assert "stale" not in out
+
+
 def test_the_text_report_is_the_probes(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--command", OURS, "--script", "retry-500", "--script", "undisturbed")
     assert code == 0

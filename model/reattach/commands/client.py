@@ -16,7 +16,7 @@ from reattach.clauses import load_registry
 from reattach.commands import options as shared
 from reattach.commands.running import until_terminated
 from reattach.commands.serve import mutant_for
-from reattach.io.baseline import read_baseline
+from reattach.io.baseline import Baseline, entries_for, read_baseline
 from reattach.io.files import OutputError, check_writable, make_folder
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_policy
@@ -75,12 +75,7 @@ def client(
     record: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write a recording of each run there.", show_default=False)
     ] = None,
-    replays: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where the replay files of findings go; a folder in .reattach if not given."
-        ),
-    ] = None,
+    replays: shared.Replays = None,
 ) -> int:
     """Judge a client program: run it against servers that cut, refuse, repeat and forget, and see what it does."""
     if script == ["list"]:
@@ -120,9 +115,7 @@ def client(
         fail_on=fail_on.value if fail_on is not FailOn.MUST else None,
         baseline=None if baseline is None else str(baseline),
     )
-    run = Run(
-        target=command, profile=profile.value, seed=chosen_seed, command=repeat, fail_on=fail_on, baseline=expected
-    )
+    run = Run(target=command, profile=profile.value, seed=chosen_seed, command=repeat, fail_on=fail_on)
     try:
         with _progress() as on_progress:
             result = asyncio.run(until_terminated(run_bench(options, registry, profile, on_progress)))
@@ -135,6 +128,7 @@ def client(
         revision=result.revision.value,
         elapsed_ms=result.elapsed_ms,
         stopped=result.stopped,
+        baseline=_due(entries_for(result.revision.value, expected), result.report, every=script is None),
     )
     for each in result.runs if record is not None else ():
         assert record is not None
@@ -146,6 +140,12 @@ def client(
     else:
         shared.show(text_report(presented, registry))
     return EXIT_CODES[verdict_of(presented.report, presented.run)]
+
+
+def _due(baseline: Baseline, report: Report, *, every: bool) -> Baseline:
+    """The entries that a run is held to: with some of the scripts alone, those whose finding came."""
+    found = {(finding.clause, finding.fault.value) for finding in report.findings}
+    return tuple(entry for entry in baseline if every or (entry.clause, entry.fault) in found)
 
 
 def _replays(result: BenchResult, run: Run, folder: Path | None) -> Sequence[str | None]:

@@ -68,6 +68,15 @@ StimulusOption = Annotated[
         help="What makes the server send events; chosen by its tools if not given.",
     ),
 ]
+Replays = Annotated[
+    Path | None,
+    typer.Option(
+        "--replays",
+        metavar="FOLDER",
+        help="Where the replay files of findings go; a folder in .reattach if not given.",
+        show_default=False,
+    ),
+]
 FailOnOption = Annotated[FailOn, typer.Option("--fail-on", help="Which findings make the run fail.")]
 Also = Annotated[str | None, typer.Option("--also", metavar="URL", help="Another URL of the same deployment.")]
 Restart = Annotated[bool, typer.Option("--restart", help="The server that --command starts may be restarted.")]

@@ -61,12 +61,7 @@ def probe(
         Path | None, typer.Option(metavar="FILE", help="Write everything observed to a file.", show_default=False)
     ] = None,
     payloads: shared.PayloadsOption = Payloads.WHOLE,
-    replays: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER", help="Where the replay files of findings go; a folder in .reattach if not given."
-        ),
-    ] = None,
+    replays: shared.Replays = None,
 ) -> int:
     """Probe a server over HTTP: which clauses it holds, which it violates, and how."""
     registry = load_registry()
