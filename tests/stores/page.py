@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.matrix.manifest import servers
 from tests.project.readme import rewritten
 from tests.stores.test_shipped import STORES, TESTS
-from tests.stores.test_typescript import SHARED, SHIPPED
+from tests.stores.test_typescript import PROXY, PROXY_FAILS, SHARED, SHIPPED
 
 from reattach.store_contract import EventStoreContract
 from reattach.vectors.stores import STORE
@@ -48,6 +48,10 @@ def typescript_table() -> str:
         rows.append(f"| {_package(server)} | {whose}, `{name}`, one for each session | {_listed(fails)} |")
         if server in SHARED:
             rows.append(f"| {_package(server)} | the same, one for all sessions | {_listed(fails | SHARED[server])} |")
+    package, version = PROXY.split("@")
+    rows.append(
+        f"| `{package}` {version} | its own, `InMemoryEventStore`, one for each session | {_listed(PROXY_FAILS)} |"
+    )
     return "\n".join(rows)
 
 

@@ -24,6 +24,8 @@ NAMED = {case.name for case in STORE.cases() if "named_by" in case.question}
 
 COUNTED = {name for name in BOUNDED if name.startswith("a-bound-of-")}
 IN_TWO = {"a-bound-of-a-session-two-streams", "a-bound-of-a-stream-two-streams", "two-streams"}
+PRIMED_FULL = {"priming-in-a-full-session", "priming-in-a-full-stream"}
+REPLAYED_FULL = {"replay-in-a-full-session", "replay-in-a-full-stream"}
 TWO_SESSIONS = {"two-sessions", "two-sessions-that-listen"}
 REFUSED = {"a-changed-id", "another-sessions-cursor", "never-an-id"}
 CAUGHT_UP = {"caught-up", "only-priming"}
@@ -49,17 +51,17 @@ BREAKS: list[tuple[str, str, set[str]]] = [
         "of [...this.#streams.values()].flatMap((stream) => stream.held).filter",
         IN_TWO | NAMED,
     ),
-    (SEND, f"if (this.#streams.get(name).held.includes(event)) {SEND}", {"pushed-out-meanwhile"}),
+    (SEND, f"if (this.#streams.get(name).held.includes(event)) {SEND}", REPLAYED_FULL),
     (SEND, "await send(event.id, { ...event.message, more: 1 })", SENDING),
     ("return name;", "return id;", SENDING | CAUGHT_UP),
     ('randomBytes(12).toString("base64url")', '"tag"', {"another-sessions-cursor"}),
     (
         "`${this.#tag}.${nth}`",
         "`${this.#tag}.${stream.last}`",
-        IN_TWO | NAMED | {"another-sessions-cursor", "priming", "priming-takes-no-room", "stored-meanwhile"},
+        IN_TWO | NAMED | {"another-sessions-cursor", "priming", "stored-meanwhile"} | PRIMED_FULL,
     ),
     ("`${this.#tag}.${nth}`", "`${this.#tag}.${name}.${nth}`", {"a-clients-name-6", "a-clients-name-7"}),
-    ("Object.keys(message).length === 0", "false", {"priming", "priming-takes-no-room"}),
+    ("Object.keys(message).length === 0", "false", PRIMED_FULL | {"priming"}),
     ("stream.ids.set", "if (!isPriming) stream.ids.set", {"only-priming", "priming"}),
     (
         HAS,
@@ -102,6 +104,10 @@ SHIPPED = {
     ),
 }
 """Of a server in tests/servers, at its pinned version: the store's file and class, whose it is, and what fails."""
+OF_SESSION = {case.name for case in STORE.cases() if case.question.get("bounds", {}).get("of") == "session"}
+PROXY = "mcp-proxy@6.7.19"
+PROXY_FAILS = OF_SESSION | {"priming"}
+"""A package by itself, whose store bounds the events of a session (``maxEvents``), and what it fails."""
 SHARED = {"typescript-1": {"two-sessions"}, "typescript-2": TWO_SESSIONS}
 """What fails besides where one store serves all sessions."""
 
@@ -154,3 +160,18 @@ def test_the_known_faults_of_shipped_stores_are_found(name: str) -> None:
     if name in SHARED:
         as_shared = failed(runner, FILE=str(server.folder / path), CLASS=cls, SHARED="1")
         assert as_shared == fails | SHARED[name]
+
+
+def test_the_faults_of_a_packaged_store_with_a_bound_are_found() -> None:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip(reason="npm is not installed")
+    folder = ROOT / ".build/stores/mcp-proxy"
+    folder.mkdir(parents=True, exist_ok=True)
+    quiet = ["--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"]
+    subprocess.run([npm, "install", "--prefix", str(folder), *quiet, PROXY], check=True, timeout=600)
+    store = folder / "node_modules/mcp-proxy/dist/index.mjs"
+    runner = Path(__file__).with_name("shipped.mjs")
+    became = outcomes(runner, FILE=str(store), CLASS="InMemoryEventStore", ROOM="maxEvents")
+    assert {case for case, outcome in became.items() if outcome == "failed"} == PROXY_FAILS
+    assert {case for case, outcome in became.items() if outcome == "skipped"} == BOUNDED - OF_SESSION | NAMED

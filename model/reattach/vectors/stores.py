@@ -150,10 +150,11 @@ def _bounded() -> Iterator[Case]:
             name = f"a-bound-of-a-{of.value}-{told.replace(' ', '-')}"
             tests = f"at most {_SMALL} events of a {of.value}, in {told}"
             yield _case(name, tests, "WIN-1 CUR-4 CUR-7 CUR-8", script.overflowing(bounds, *streams), bounds)
-    bounds = Bounds(_SMALL)
-    yield _case("priming-takes-no-room", "priming pushes nothing out", "WIN-5", script.full(bounds), bounds)
-    moves_on = script.pushed_out(bounds)
-    yield _case("pushed-out-meanwhile", "the window moves on while a replay is under way", "WIN-6", moves_on, bounds)
+        full, moves_on = script.full(bounds), script.pushed_out(bounds)
+        name, tests = f"priming-in-a-full-{of.value}", "priming takes no room and pushes nothing out"
+        yield _case(name, tests, "WIN-5", full, bounds)
+        name, tests = f"replay-in-a-full-{of.value}", "the window moves on while a replay is under way"
+        yield _case(name, tests, "WIN-6", moves_on, bounds)
     bounds = Bounds(window_ms=_AGE_MS)
     yield _case("an-age", f"none older than {_AGE_MS} ms", "WIN-2 CUR-4 CUR-8", script.ageing(bounds), bounds)
 
