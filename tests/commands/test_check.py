@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.commands.test_probe import environment
 from tests.io.hars import har
-from tests.io.hostile_hars import HARS
+from tests.io.hostile_hars import HARS, TEXT
 from tests.io.test_trace import observations
 from tests.oracle.wire import Wire
 
@@ -487,10 +487,13 @@ def test_cut_anywhere_it_is_bad_if_packed(tmp_path: Path) -> None:
     assert problem_of(file) == ""
 
 
+FORMS: tuple[Callable[[bytes], bytes], ...] = (bytes, lambda whole: gzip.compress(whole, mtime=0))
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=100)
 @given(data=st.data())
 def test_bytes_changed_anywhere_never_end_in_a_traceback(tmp_path: Path, check: Check, data: st.DataObject) -> None:
-    whole = bytearray(data.draw(st.sampled_from([small(), gzip.compress(small(), mtime=0)])))
+    whole = bytearray(data.draw(st.sampled_from([form(each) for each in (small(), TEXT.encode()) for form in FORMS])))
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(whole) - 1))
         whole[place : place + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=6))
