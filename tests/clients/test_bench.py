@@ -100,14 +100,15 @@ def test_cuts_that_are_drawn_cost_our_client_nothing() -> None:
         assert any(isinstance(each, Mapping) and "result" in each for each in said)
 
 
-def test_a_server_with_a_mistake_can_be_served_and_is_not_the_clients_fault() -> None:
+@pytest.mark.parametrize("name", ["lost-at-hand-over", "replays-all-streams"])
+def test_a_servers_mistake_is_not_the_clients(name: str) -> None:
     options = BenchOptions(
         program=CommandProgram(OURS),
-        scripts=(SCRIPTS["cut-after-two"], SCRIPTS["undisturbed"]),
-        mutant=served_named("lost-at-hand-over"),
+        scripts=(SCRIPTS["cut-after-two"], SCRIPTS["two-calls"]),
+        mutant=served_named(name),
     )
     result = asyncio.run(run_bench(options, REGISTRY, Profile.REATTACH))
-    assert broken(result) <= {("CLI-1", "cursor-ahead")}
+    assert broken(result) == set()
     assert result.stopped == ""
 
 

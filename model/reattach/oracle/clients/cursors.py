@@ -63,7 +63,9 @@ def _cursor(run: Beside, resumption: Resumption) -> Iterator[Judgement]:
         yield Unseen("CLI-1", SILENT)
         return
     shared = any(in_anothers_place(run, each) for each in run.resumptions)  # that is CLI-10's
-    lost = next((sent for sent in past[: place + 1] if _is_never_applied(run, sent) and not shared), None)
+    cut_short = run.exited is not None and not run.ended_by_itself and run.exited.at < exchange.asked.at + LATE_MS
+    told = not shared and not cut_short
+    lost = next((sent for sent in past[: place + 1] if told and _is_never_applied(run, sent)), None)
     if lost is not None:
         yield broken(
             run,
