@@ -23,10 +23,12 @@ from reattach.clauses import Registry
 from reattach.io.answers import Answer, error_answer, finding_answer, verdict_answer
 from reattach.io.plain import plain, shorten
 from reattach.io.present import present
+from reattach.io.quick import quick_frame
 from reattach.io.recordings import Judging, begin, run_of_judged, unreadable
 from reattach.io.run import EXIT_CODES, EXIT_USAGE, FailOn, Verdict, exit_code_of
-from reattach.io.trace import LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object
+from reattach.io.trace import DEEPEST, LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object
 from reattach.oracle.declaration import Declaration
+from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Observation
 from reattach.oracle.verdict import Profile
 
@@ -60,11 +62,16 @@ class _Run:
     size: int = 0
     """The bytes of those."""
 
-    def keep(self, place: int, observation: Observation, size: int) -> None:
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is judged."""
+        return self.judging is not None and self.problem is None
+
+    def keep(self, place: int, observation: Observation | FlatFrame, size: int) -> None:
         """Keep what was observed on a line of so many bytes."""
         if self.whole is None:
             return
-        self.whole.append(observation)
+        self.whole.append(observation.frame() if isinstance(observation, FlatFrame) else observation)
         self.places.append(place)
         self.size += size
         if len(self.whole) > MOST_KEPT or self.size > MOST_BYTES_KEPT:
@@ -98,6 +105,11 @@ class Dialogue:
             if len(line) > LONGEST_LINE:
                 raise self._error(f"a line of more than {LONGEST_LINE} bytes")
             if line.isspace():
+                return
+            frame = quick_frame(line, DEEPEST) if "" in self.runs else None
+            if frame is not None:
+                named = ""
+                yield from self._observe(self.runs[named], named, *frame, len(line))
                 return
             said = json_object(_STDIN, self.line, line)
             named, said = self._run_and_line(said)
@@ -148,14 +160,20 @@ class Dialogue:
         if run is None:
             self._begin(name, said)
             return
-        if run.judging is None or run.problem is not None:
+        if not run.goes_on:
             return  # that its judging has ended was answered
         if "schema" not in said and said.get("type") not in tuple(TYPES):
             raise self._error(f"type: one of {', '.join((*TYPES, *WORDS))} is needed")
         entry = entry_of(_STDIN, self.line, said)
-        found = run.judging.take(self.line, entry)
-        run.keep(self.line, entry.observation, size)
-        for finding in found:
+        yield from self._observe(run, name, entry.observation, entry.experiment, size)
+
+    def _observe(
+        self, run: _Run, name: str, observation: Observation | FlatFrame, experiment: str, size: int
+    ) -> Iterator[Answer]:
+        if run.judging is None or not run.goes_on:
+            return
+        run.keep(self.line, observation, size)
+        for finding in run.judging.observe(self.line, observation, experiment):
             before = run.until(finding.places[-1])
             yield finding_answer(name, self.line, finding, run.judging, before, self.fail_on, self.registry)
 
