@@ -15,6 +15,7 @@ from attrs import define, field
 
 from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
+from reattach.io.digests import Payloads
 from reattach.io.exchange import steps_of
 from reattach.io.files import check_writable
 from reattach.io.plain import plain
@@ -73,6 +74,7 @@ def watch(
     record: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record what passes, as it passes.", show_default=False)
     ] = None,
+    payloads: shared.PayloadsOption = Payloads.WHOLE,
     complete: Annotated[
         bool,
         typer.Option(
@@ -112,6 +114,7 @@ def watch(
         faults=_read_faults(faults, fault),
         chance=None if chosen is None else Chance(chosen, every),
         record=record,
+        payloads=payloads,
     )
     for path in (output, record):
         if path is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from attrs import evolve, frozen
 
 from reattach.clauses import Registry
+from reattach.io.digests import Digester, Payloads
 from reattach.io.recorder_file import RecordingFile
 from reattach.io.trace import TraceHeader
 from reattach.live.watch.chance import Chance
@@ -35,6 +36,8 @@ class WatchOptions:
     faults: tuple[Fault, ...] = ()
     chance: Chance | None = None
     record: Path | None = None
+    payloads: Payloads = Payloads.WHOLE
+    """What is recorded of messages."""
 
 
 @frozen(kw_only=True)
@@ -94,7 +97,8 @@ async def watch(
 def _recording(options: WatchOptions, watcher: Watcher) -> RecordingFile | None:
     if options.record is None:
         return None
-    recording = RecordingFile(options.record, watcher.redactor)
+    digester = Digester() if options.payloads is Payloads.DIGEST else None
+    recording = RecordingFile(options.record, watcher.redactor, digester)
     recording.open(
         TraceHeader(
             vantage=Vantage.BETWEEN,
