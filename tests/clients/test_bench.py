@@ -100,7 +100,7 @@ def test_cuts_that_are_drawn_cost_our_client_nothing() -> None:
         assert any(isinstance(each, Mapping) and "result" in each for each in said)
 
 
-@pytest.mark.parametrize("name", ["lost-at-hand-over", "replays-all-streams"])
+@pytest.mark.parametrize("name", ["lost-at-hand-over", "replays-all-streams", "event-id-beyond-ascii"])
 def test_a_servers_mistake_is_not_the_clients(name: str) -> None:
     options = BenchOptions(
         program=CommandProgram(OURS),

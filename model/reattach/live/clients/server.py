@@ -487,7 +487,7 @@ def _json_of(text: str) -> Json:
 
 def _id_of(block: bytes) -> str:
     found = _ID_LINE.search(block)
-    return "" if found is None else found.group().removeprefix(b"id:").strip().decode("ascii")
+    return "" if found is None else found.group().removeprefix(b"id:").strip().decode("utf-8", errors="replace")
 
 
 def _carries_message(block: bytes) -> bool:

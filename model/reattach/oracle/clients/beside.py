@@ -17,6 +17,7 @@ from reattach.machine.network import Aborted, Delivered, Ended, Initialized, Ite
 from reattach.machine.session import StreamKind
 from reattach.oracle.clients.reading import cursor_of, is_answer, item_of_comment, item_of_status, items_of
 from reattach.oracle.clients.said import Said
+from reattach.oracle.judges.sessions import is_visible
 from reattach.oracle.message import message_key, request_ids
 from reattach.oracle.observation import (
     Body,
@@ -120,8 +121,8 @@ class Stream:
 
     @property
     def has_ids(self) -> bool:
-        """Whether anything on it had an id."""
-        return any(each.id for each in self.sent)
+        """Whether anything on it had an id that a header can carry."""
+        return any(is_visible(each.id) for each in self.sent)
 
     @property
     def interruptions(self) -> list[Exchange]:
