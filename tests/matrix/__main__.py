@@ -1,6 +1,5 @@
 """``python -m tests.matrix``: build and probe every real server, and write docs/matrix.md and what it links to."""
 
-import argparse
 import asyncio
 import contextlib
 import datetime
@@ -12,17 +11,17 @@ from pathlib import Path
 
 from attrs import asdict
 from rich.console import Console
+from tests.matrix.command import at_least, ending, parse, parser_for
 from tests.matrix.known import Defect, missed, read_known
 from tests.matrix.known import to_markdown as known_to_markdown
-from tests.matrix.manifest import ROOT, BuildError, ManifestError, Server, build, servers
+from tests.matrix.manifest import ROOT, Server, build, servers
 from tests.matrix.pages import write_pages
 from tests.matrix.runs import Planned, Purpose, Ran, ReportError, last_run, plan, run
 from tests.matrix.table import Made, Matrix, matrix_of, to_json, to_markdown
 
 from reattach.clauses import Registry, load_registry
-from reattach.io.trace import TraceError
 
-DOCS = ROOT / "docs"
+PROG = "tests.matrix"
 REPORTS = ROOT / ".build" / "matrix"
 MADE = "made.json"
 AT_ONCE = 2
@@ -30,56 +29,18 @@ AT_ONCE = 2
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit 1: a finding is new or gone, or a server was not probed to its end. 2: bad usage. 3: a build failed."""
-    parser = argparse.ArgumentParser(prog="tests.matrix", description="Probe every real server.")
-    parser.add_argument("names", nargs="*", metavar="SERVER", help="only these; then no document is written")
-    parser.add_argument("--seed", type=_at_least(0), default=1)
+    parser = parser_for(PROG, "server", "Probe every real server.")
     parser.add_argument(
-        "--jobs", type=_at_least(1), default=AT_ONCE, metavar="N", help=f"probe so many at once ({AT_ONCE})"
+        "--jobs", type=at_least(1), default=AT_ONCE, metavar="N", help=f"probe so many at once ({AT_ONCE})"
     )
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER", help="where the documents go (docs)")
-    parser.add_argument(
-        "--last", action="store_true", help="probe nothing: write what the last whole run found, as it is judged now"
-    )
-    given = parser.parse_args(arguments)
-    if given.last and given.names:
-        parser.error("--last writes the whole matrix: give no names")
-    if not given.docs.is_dir():
-        parser.error(f"--docs: there is no folder {given.docs}")
-    try:
-        chosen = servers()
-    except ManifestError as error:
-        print(f"tests.matrix: {error}", file=sys.stderr)
-        return 2
-    unknown = set(given.names) - {server.name for server in chosen}
-    if unknown:
-        known = ", ".join(server.name for server in chosen)
-        print(f"tests.matrix: no server {min(unknown)!r}; there are {known}", file=sys.stderr)
-        return 2
-    chosen = [server for server in chosen if not given.names or server.name in given.names]
-    try:
+    given, chosen = parse(parser, "server", servers, arguments)
+
+    def work() -> int:
         if given.last:
             return _write(chosen, *_last(chosen), given.docs)
         return _write(chosen, *_probe(chosen, given.seed, given.jobs), None if given.names else given.docs)
-    except BuildError as error:
-        print(f"tests.matrix: {error}", file=sys.stderr)
-        return 3
-    except (ReportError, TraceError) as error:
-        print(f"tests.matrix: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("tests.matrix: interrupted; the reports so far are in .build/matrix", file=sys.stderr)
-        return 1
 
-
-def _at_least(least: int) -> Callable[[str], int]:
-    """A type for argparse: a whole number from ``least`` on."""
-
-    def number(text: str) -> int:
-        if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"a whole number from {least} on is needed, not {text!r}")
-        return int(text)
-
-    return number
+    return ending(PROG, REPORTS, work)
 
 
 def _probe(chosen: Sequence[Server], seed: int, jobs: int) -> tuple[list[Ran], Made]:

@@ -9,10 +9,12 @@ from tests.matrix.manifest import (
     BuildError,
     Client,
     ManifestError,
+    Middlebox,
     Program,
     Server,
     build,
     clients,
+    middleboxes,
     read_client,
     read_server,
     servers,
@@ -118,6 +120,13 @@ def test_there_are_eight_clients_in_five_languages() -> None:
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
 def test_a_client_has_what_belongs_to_it(client: Client) -> None:
     pinned(client)
+
+
+@pytest.mark.parametrize("box", middleboxes(), ids=lambda box: box.name)
+def test_a_middlebox_is_pinned_or_says_which_it_is(box: Middlebox) -> None:
+    if not box.asks:
+        pinned(box)
+    assert all("{upstream}" in run and "{port}" in run for run in box.runs())
 
 
 @pytest.mark.parametrize("server", ALL, ids=lambda server: server.name)

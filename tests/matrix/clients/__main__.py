@@ -1,6 +1,5 @@
 """``python -m tests.matrix.clients``: build every real client, run it against every script, write the matrix."""
 
-import argparse
 import asyncio
 import datetime
 import json
@@ -13,55 +12,28 @@ from attrs import asdict
 from tests.matrix.clients.pages import write_pages
 from tests.matrix.clients.runs import ClientRan, judge_again, last_run, run
 from tests.matrix.clients.table import matrix_of, to_json, to_markdown
-from tests.matrix.manifest import ROOT, BuildError, Client, ManifestError, build, clients
+from tests.matrix.command import ending, parse, parser_for
+from tests.matrix.manifest import ROOT, Client, build, clients
 from tests.matrix.runs import ReportError
 from tests.matrix.table import Made
 
 from reattach.clauses import load_registry
-from reattach.io.trace import TraceError
 
-DOCS = ROOT / "docs"
+PROG = "tests.matrix.clients"
 REPORTS = ROOT / ".build" / "clients-matrix"
 MADE = "made.json"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit 1: a finding is new or gone, or a client was not run to its end. 2: bad usage. 3: a build failed."""
-    parser = argparse.ArgumentParser(prog="tests.matrix.clients", description="Judge every real client.")
-    parser.add_argument("names", nargs="*", metavar="CLIENT", help="only these; then no document is written")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--docs", type=Path, default=DOCS, metavar="FOLDER", help="where the documents go (docs)")
-    parser.add_argument(
-        "--last", action="store_true", help="run nothing: judge what the last whole run recorded as it is judged now"
-    )
-    given = parser.parse_args(arguments)
-    if given.last and given.names:
-        parser.error("--last writes the whole matrix: give no names")
-    if not given.docs.is_dir():
-        parser.error(f"--docs: there is no folder {given.docs}")
-    try:
-        there = clients()
-    except ManifestError as error:
-        print(f"tests.matrix.clients: {error}", file=sys.stderr)
-        return 2
-    unknown = set(given.names) - {client.name for client in there}
-    if unknown:
-        known = ", ".join(client.name for client in there)
-        print(f"tests.matrix.clients: no client {min(unknown)!r}; there are {known}", file=sys.stderr)
-        return 2
-    chosen = [client for client in there if not given.names or client.name in given.names]
-    try:
+    parser = parser_for(PROG, "client", "Judge every real client.")
+    given, chosen = parse(parser, "client", clients, arguments)
+
+    def work() -> int:
         ran, made = _last(chosen) if given.last else asyncio.run(_all(chosen, given.seed, whole=not given.names))
         return _write(ran, made, None if given.names else given.docs)
-    except BuildError as error:
-        print(f"tests.matrix.clients: {error}", file=sys.stderr)
-        return 3
-    except (ReportError, TraceError) as error:
-        print(f"tests.matrix.clients: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print(f"tests.matrix.clients: interrupted; the reports so far are in {REPORTS}", file=sys.stderr)
-        return 1
+
+    return ending(PROG, REPORTS, work)
 
 
 async def _all(chosen: Sequence[Client], seed: int, *, whole: bool) -> tuple[list[ClientRan], Made]:
