@@ -34,7 +34,7 @@ EXAMPLE := .venvs/oracle-typescript/.reattach-example
 
 export REATTACH_SDK_PYTHON := $(SDK_PYTHON)
 
-.PHONY: help demo test test-machine explore test-rest test-real matrix clients middleboxes prove mutants-proofs mutants lint readme format clean
+.PHONY: bench help demo test test-machine explore test-rest test-real matrix clients middleboxes prove mutants-proofs mutants lint readme format clean
 
 help: ## List every target
 	@awk -F ':[^#]*## ' '/^[a-z-]+:[^#]*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ mutants-proofs: $(TEST) ## Change every comparison and constant of the kernel, a
 mutants: $(RUN) $(SDK) ## Probe every served mutant, and run the official conformance suite beside it; writes docs/mutants.md
 	@command -v npm >/dev/null && $(MAKE) --no-print-directory $(SUITE) || echo "the conformance suite cannot be installed (npm)" >&2
 	$(BIN)/python -m reattach.live.mutants --sdk-python $(SDK_PYTHON)
+
+bench: $(TEST) ## Measure what judging costs beside decoding its JSON, memory, and cores (BENCH=--full: ten million); writes docs/bench.md
+	$(BIN)/python -m bench $(BENCH)
 
 lint: $(TEST) ## ruff and mypy --strict
 	$(BIN)/ruff check .

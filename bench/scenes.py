@@ -6,6 +6,7 @@ them (a resumption, at once or late, a takeover of a connection that still seems
 window), and the end, by DELETE or without a word. Connections count from 1 in each scene, and times from 0.
 """
 
+import json
 import random
 
 from attrs import define, field, frozen
@@ -58,11 +59,11 @@ TAG = "kQ3vZ8pL1mXw5RtB9cYd2e"
 POLICY = Policy()
 SSE = "text/event-stream"
 
-_WORDS = (
-    "reading writing file index chunk of page query result rows matched in src/app/server.py record updated "
-    "found 42 items for the request; next step resolving dependencies and compiling module cache hit miss total elapsed "
-    "fetching https://example.test/api/v1/items?page=3 parsed document section summary table of contents line"
-).split()
+_WORDS = """
+    reading writing file index chunk of page query result rows matched in src/app/server.py record updated
+    found 42 items for the request; next step resolving dependencies and compiling module cache hit miss total elapsed
+    fetching https://example.test/api/v1/items?page=3 parsed document section summary table of contents line
+""".split()  # noqa: SIM905
 
 
 @frozen(kw_only=True)
@@ -235,7 +236,7 @@ class Scene:
         self._rpc += 1
         client: Json = {"name": "example-client", "version": "1.4.0"}
         params: Json = {"protocolVersion": "2025-11-25", "capabilities": {"roots": {}}, "clientInfo": client}
-        hello = {"jsonrpc": "2.0", "id": self._rpc, "method": "initialize", "params": params}
+        hello: dict[str, Json] = {"jsonrpc": "2.0", "id": self._rpc, "method": "initialize", "params": params}
         connection = self.request("POST", hello, opens=True)
         server: Json = {"name": "example-server", "version": "0.9.2"}
         can: Json = {"logging": {}, "tools": {"listChanged": True}}
@@ -335,8 +336,6 @@ class Scene:
 
 def size_of(payload: Json) -> int:
     """Bytes of the message on the wire, nearly: what a server would write."""
-    import json
-
     return len(json.dumps(payload, separators=(",", ":")))
 
 

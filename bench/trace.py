@@ -10,16 +10,17 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
-from attrs import frozen
+from attrs import asdict, frozen
 
 from bench.scenes import SESSION, TAG, Manner, play
 from reattach.io.trace import SCHEMA, observation_to_json
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.observation import Observation
 
-SCENES = 160
+SCENES = 60
 """So many different sessions are played."""
 CLIENTS = 48
 """So many are under way at a time."""
@@ -43,6 +44,11 @@ class _Script:
     connections: int
 
 
+@cache
+def _scripts(seed: int, manner: Manner) -> tuple["_Script", ...]:
+    return tuple(_script(play(seed * 1_000 + number, manner)) for number in range(SCENES))
+
+
 def lines_of(
     count: int, manner: Manner, *, seed: int = 1, declaration: Declaration = NOTHING_DECLARED
 ) -> Iterator[str]:
@@ -50,7 +56,7 @@ def lines_of(
     declared = {name: value for name, value in _asdict(declaration).items() if value is not None}
     header = {"schema": SCHEMA, "target": "bench", "revision": "2025-11-25", "complete": True}
     yield json.dumps({**header, **({"declaration": declared} if declared else {})})
-    scripts = [_script(play(seed * 1_000 + number, manner)) for number in range(SCENES)]
+    scripts = _scripts(seed, manner)
     rng = random.Random(seed)
     names = iter(range(1, 1 << 60))
     connections = 0
@@ -108,8 +114,6 @@ def _line(text: str) -> _Line:
 
 
 def _asdict(declaration: Declaration) -> dict[str, object]:
-    from attrs import asdict
-
     return asdict(declaration)
 
 

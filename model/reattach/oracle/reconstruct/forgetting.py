@@ -33,7 +33,7 @@ def prune(run: Run, session: Session | None) -> None:
     """Drop what is beyond the bounds, but for events. Told of a request, before anything else comes."""
     while len(run.ended) > 2 * run.horizon:
         _forget_exchange(run, run.ended.popleft())
-    while len(run.unended) > 2 * run.horizon:
+    while len(run.unended) > run.horizon:
         _forget_exchange(run, run.unended.pop(next(iter(run.unended))))
     while len(run.sessions) > max(16, run.horizon // 4):
         _forget_session(run, run.sessions.pop(next(iter(run.sessions))))
@@ -106,8 +106,8 @@ def keep_event(run: Run, session: Session, event: Event) -> None:
     run.held += 1
     if len(session.kept) > run.horizon + run.horizon // 8:
         _forget_events(run, session, session.kept[-run.horizon - 1].seq)
-        if len(run.kept) > 2 * run.held + run.horizon:
-            run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
+    if len(run.kept) > 2 * run.held + run.horizon:
+        run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
     if run.held > EVENTS * run.horizon:
         floors: dict[int, tuple[Session, int]] = {}
         left = run.horizon
@@ -138,6 +138,7 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
         _drop_empty(stream)
     if not session.kept:
         session.doubts.clear()
+        session.events, session.keys, session.seqs_seen = {}, {}, {}  # what was emptied would keep its room
 
 
 def bound_names(run: Run, session: Session, event: Event) -> None:
@@ -170,6 +171,8 @@ def _forget_names(run: Run, session: Session, event: Event) -> None:
 
 def _forget_session(run: Run, session: Session) -> None:
     run.forgotten_sessions += 1
+    for exchange in list(session.open.values()):
+        _forget_exchange(run, exchange)
     _forget_events(run, session, session.seqs)
     session.streams, session.calls, session.claims, session.open_at_end = [], {}, {}, []
     session.opener = session.lost = session.terminator = session.refused = None

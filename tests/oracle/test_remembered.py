@@ -1,0 +1,150 @@
+"""What the oracle remembers is bounded as a whole, and what it has forgotten it does not judge."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.oracle.episodes import EPISODES, walk
+from tests.oracle.wire import Wire, event_id, log
+from tests.oracle.world import World
+
+from reattach.machine.policy import SHORT
+from reattach.machine.revision import Revision
+from reattach.oracle import swift
+from reattach.oracle.declaration import declaration_of
+from reattach.oracle.oracle import Oracle
+from reattach.oracle.reconstruct import events, forgetting, requests
+from reattach.oracle.verdict import Profile
+
+HORIZON = 16
+
+
+def _remembered(oracle: Oracle) -> int:
+    """How many events, names, connections, calls, streams and sessions the oracle knows."""
+    run = oracle._run
+    sessions = run.sessions.values()
+    return sum(
+        len(known)
+        for known in (
+            run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids,
+            *(each for s in sessions for each in (s.events, s.keys, s.kept, s.streams, s.calls, s.claims, s.exchanges)),
+            *(each for s in sessions for each in (s.open, s.running, s.reused, s.doubts, s.seqs_seen, s.open_at_end)),
+            *(each for s in sessions for stream in s.streams for each in (stream.log, stream.views)),
+            *(each for e in run.exchanges.values() if e.view for each in (e.view.order, e.view.delivered, e.view.bare)),
+        )
+    )  # fmt: skip
+
+
+def _many_sessions(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    for number in range(count):
+        session = wire.session()
+        call = session.emit(f"L{number}", 3).bare(f"{number}.0")
+        for n in range(1, 4):
+            call.log(f"{number}.{n}", f"L{number}", n)
+        if number % 3:
+            call.result(f"{number}.4").end()
+            session.delete()
+    return wire
+
+
+def _connections_left_open(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    session = wire.session()
+    for number in range(count):
+        session.get().answer().log(f"a{number}", "A", number)
+    return wire
+
+
+def _no_ids(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    call = wire.session().emit("A", 0)
+    for number in range(count):
+        call.log(None, "A", number)
+    return wire
+
+
+def _one_message_under_many_ids(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    call = wire.session().emit("A", 0).bare("a")
+    for number in range(count):
+        call.event(f"a{number}", log("A", 1))
+    return wire
+
+
+def _long_calls(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    calls = [wire.session().emit(f"L{number}", 0).bare(event_id(2, 1, f"tag{number:019d}")) for number in range(8)]
+    for n in range(1, count // 8):
+        for number, call in enumerate(calls):
+            call.log(event_id(2, n + 1, f"tag{number:019d}"), f"L{number}", n)
+    return wire
+
+
+def _calls_under_one_id(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    session = wire.session()
+    for number in range(count):
+        session.emit(f"L{number}", 0)
+    return wire
+
+
+HISTORIES = [
+    _many_sessions, _connections_left_open, _no_ids, _one_message_under_many_ids, _long_calls, _calls_under_one_id,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_what_is_remembered_of_all_sessions_is_bounded(history: Callable[[int], Wire]) -> None:
+    wire = history(800)
+    assert _remembered(wire.oracle) < 1.2 * _remembered(history(400).oracle)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "history"),
+    [
+        (requests, "prune", _many_sessions),
+        (requests, "prune", _connections_left_open),
+        (swift, "keep_event", _long_calls),
+        (events, "keep_event", _no_ids),
+        (events, "bound_names", _one_message_under_many_ids),
+        (forgetting, "_forget_names", _many_sessions),
+    ],
+)
+def test_a_bound_that_is_not_kept_is_found_out(
+    module: object, name: str, history: Callable[[int], Wire], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, name, lambda *_: None)
+    assert _remembered(history(800).oracle) > 1.2 * _remembered(history(400).oracle)
+
+
+def test_what_was_left_open_and_forgotten_is_told() -> None:
+    notes = " ".join(_connections_left_open(200).oracle.report().notes)
+    assert "exchanges that were not over were forgotten" in notes
+    assert "events were forgotten" in notes
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_an_oracle_that_forgets_soon_accuses_nobody(seed: int) -> None:
+    """Of several clients at once, so that each makes the others' events be forgotten."""
+    world = World(seed)
+    for episode in world.rng.sample(EPISODES, len(EPISODES)):
+        episode(world)
+    walk(world)
+    oracle = Oracle(revision=Revision.R2025_11_25, declaration=declaration_of(SHORT, takeover=True), horizon=HORIZON)
+    for observation in world.observations:
+        oracle.observe(observation)
+    report = oracle.report(Profile.REATTACH)
+    assert oracle._run.forgotten_events > 0
+    assert report.findings == ()
+
+
+def test_series_that_many_sessions_share_are_nobodys_alone() -> None:
+    """Progress tokens count from 1 in every session. Whose claim was forgotten is not accused of taking another's."""
+    wire = Wire(horizon=HORIZON)
+    first = wire.session()
+    call = first.call("shared").answer().bare("f0").log("f1", "shared", 1)
+    for number in range(3 * HORIZON):
+        wire.session().emit(f"L{number}", 1).bare(f"b{number}")
+    wire.session().call("shared").answer().bare("s0")
+    call.log("f2", "shared", 2)
+    assert "SES-5" not in {finding.clause for finding in wire.findings()}
