@@ -11,6 +11,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from reattach.clauses import load_registry
+from reattach.live.watch.clients import Clients
 from reattach.live.watch.fault import Fault
 from reattach.live.watch.plan import Draw, Plan
 from reattach.live.watch.proxy import Proxy, ProxyOptions, proxying
@@ -192,6 +193,7 @@ def watcher(notes: list[Observation], findings: list[Finding], *, complete: bool
         profile=Profile.REATTACH,
         on_finding=findings.append,
         complete=complete,
+        clients=Clients(REGISTRY, Profile.REATTACH, findings.append),
     )
     note = made.recorder._sink
     assert note is not None

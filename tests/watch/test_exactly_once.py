@@ -49,7 +49,7 @@ async def follow(session: Session, label: str, count: int, applied: "Counter[Num
             if view.answers(rpc_id):
                 return tries
             cursor = view.cursor or cursor
-        assert cursor, "it was cut before any cursor"
+        assert cursor, f"it was cut before any cursor: {view and (view.status, view.closed)}"
         tries += 1
         try:
             view = await session.listen(cursor)

@@ -345,6 +345,11 @@ class Channel:
         if self._closed:
             return
         self._closed = True
+        # A loop that still waits for it would take the next socket that gets its number for this one.
+        with contextlib.suppress(RuntimeError):
+            loop = asyncio.get_running_loop()
+            loop.remove_reader(self._socket)
+            loop.remove_writer(self._socket)
         if cut is Cut.RESET:
             # A linger time of zero makes close() send a reset and discard what is buffered.
             with contextlib.suppress(OSError):
@@ -376,21 +381,33 @@ class Channel:
             raise ConnectionLostError(f"the connection broke while sending: {_reason(error)}") from error
 
     async def _writable(self) -> None:
-        loop, number = asyncio.get_running_loop(), self._socket.fileno()
-        ready: asyncio.Future[None] = loop.create_future()
-        loop.add_writer(number, _resolve, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_writer(number)
+        loop = asyncio.get_running_loop()
+        await until_ready(self._socket, loop.add_writer, loop.remove_writer)
 
     async def _receive_raw(self, limit: int) -> bytes:
-        # sock_recv does not yield while there are bytes to take; a fast sender must not keep everyone else waiting.
+        # A fast sender, whose bytes are always there, must not keep everyone else waiting.
         await asyncio.sleep(0)
+        loop = asyncio.get_running_loop()
         try:
-            return await asyncio.get_running_loop().sock_recv(self._socket, limit)
+            while True:
+                try:
+                    return self._socket.recv(limit)
+                except BlockingIOError:
+                    await until_ready(self._socket, loop.add_reader, loop.remove_reader)
         except OSError as error:
             raise ConnectionLostError(f"the connection broke: {_reason(error)}") from error
+
+
+async def until_ready(sock: socket.socket, add: Callable[..., None], remove: Callable[[int], bool]) -> None:
+    """Wait until the loop says that a socket is ready, in the way of ``add_reader`` or ``add_writer``."""
+    number = sock.fileno()
+    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    add(number, _resolve, ready)
+    try:
+        await ready
+    finally:
+        if sock.fileno() == number:  # a closed one's number may be another's by now
+            remove(number)
 
 
 def _resolve(ready: "asyncio.Future[None]") -> None:

@@ -251,6 +251,7 @@ class _Exchange:
         """Carry it. Raises Over or WireError at an end that is not that of an answer."""
         link, way = self.link, self.link.way
         if not way.hosts.admit(self._fields):
+            await self._receive_for_an_answer()
             await self._refuse(421, "this Host is not one that this proxy stands for (--allow-host)")
             return
         if self._faulty and await self._before_sending():
@@ -291,9 +292,12 @@ class _Exchange:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _refuse(self, status: int, why: str) -> None:
+    async def _receive_for_an_answer(self) -> None:
+        """Take the request whole, unless its client waits to be told to send it."""
         if not self.link.server_http.they_are_waiting_for_100_continue:
             await self._hold_body()
+
+    async def _refuse(self, status: int, why: str) -> None:
         await self.link.refuse(status, why, bodiless=self.request.method == b"HEAD" or status in (204, 304))
 
     # The request
@@ -345,11 +349,14 @@ class _Exchange:
 
     async def _instead(self, fault: Fault) -> None:
         """What a fault does in the server's place."""
+        await self._receive_for_an_answer()
+        self._note(None)
         if fault.do is Do.ANSWER:
             await self._refuse(fault.status, str(fault))
+            self.tap.answered_instead(fault.status)
             return
-        await self._hold_body()
         await self.link.incoming.ended.wait()
+        self.tap.broke(Party.CLIENT, clean=self.link.incoming.finished)
         raise Over(Cut.RESET if self.link.incoming.reset else Cut.CLOSE)
 
     def _rpc_method(self) -> str | None:
@@ -367,8 +374,12 @@ class _Exchange:
 
     def _note_request(self) -> None:
         if self._judged and not self.tap.begun:
-            body = None if self._body is None else bytes(self._body)
-            self.tap.asked(self.request.method.decode("ascii"), self._sent_fields(), body)
+            self._note(self._sent_fields())
+
+    def _note(self, got: Fields | None) -> None:
+        body = None if self._body is None else bytes(self._body)
+        sent = passed_on(self._fields) if self._dropped else got or self._fields
+        self.tap.asked(self.request.method.decode("ascii"), sent, body, got=got)
 
     async def _up(self, target: Channel) -> None:
         """Send the request on, as it comes; what was held of it first."""
@@ -469,6 +480,7 @@ class _Exchange:
                     await self._send_body([data], None)
                 case Extra(data):
                     await self._to_client(self.link.server_http.send(h11.Data(data=data)) or b"")
+                    self.tap.took_extra(data)
                 case Wait(ms):
                     if ms >= PAUSED_MS:
                         self.tap.paused()
@@ -481,11 +493,11 @@ class _Exchange:
         """End it, or leave it, in the way of a fault."""
         match fault.do:
             case Do.HALF_OPEN:
-                self.tap.left()
+                self.tap.left(client=True)
                 self.link.give_up_target()
                 raise Over(Cut.RESET)
             case Do.SILENCE:
-                self.tap.left()
+                self.tap.left(client=False)
                 self._silent = True
                 await asyncio.Event().wait()  # until the client goes
             case _:

@@ -14,7 +14,7 @@ from reattach.live.watch.heads import Hosts
 from reattach.live.watch.link import Link, Way
 from reattach.live.watch.plan import Plan
 from reattach.live.watch.watcher import Watcher
-from reattach.live.wire import Channel, Cut, Endpoint, connect
+from reattach.live.wire import Channel, Cut, Endpoint, connect, until_ready
 
 BUFFER = 65_536
 """Bytes asked of the kernel for what lies between: to the client, and from the target. A slow reader stays visible."""
@@ -56,7 +56,7 @@ class Proxy:
     failures: Counter[str] = field(init=False, factory=Counter)
     """How often the target could not be reached, by reason."""
     _way: Way = field(init=False)
-    _tasks: "set[asyncio.Task[None]]" = field(init=False, factory=set)
+    _tasks: "dict[asyncio.Task[None], Channel]" = field(init=False, factory=dict)
     _crash: BaseException | None = field(init=False, default=None)
     _kept: deque[Channel] = field(init=False, factory=deque)
 
@@ -86,16 +86,21 @@ class Proxy:
         while True:
             await room.acquire()
             try:
-                sock, _ = await loop.sock_accept(listener)
-            except OSError:
-                room.release()  # it is gone already, or there are no more descriptors: others will be closed
-                await asyncio.sleep(0.1)
+                sock, _ = listener.accept()
+            except OSError as error:
+                room.release()
+                if isinstance(error, BlockingIOError):
+                    await until_ready(listener, loop.add_reader, loop.remove_reader)
+                else:  # it is gone already, or there are no more descriptors: others will be closed
+                    await asyncio.sleep(0.1)
                 continue
+            sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, BUFFER)
             self.links += 1
-            task = asyncio.create_task(Link(self._way, Channel(sock)).run(), name=f"link {self.links}")
-            self._tasks.add(task)
+            channel = Channel(sock)
+            task = asyncio.create_task(Link(self._way, channel).run(), name=f"link {self.links}")
+            self._tasks[task] = channel
             task.add_done_callback(self._ended)
             task.add_done_callback(lambda _: room.release())
 
@@ -110,7 +115,7 @@ class Proxy:
             raise self._crash  # a fault of ours must not look like one of the network
 
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
+        self._tasks.pop(task).close(Cut.RESET)  # a task that was cancelled before it began has closed nothing
         if not task.cancelled() and task.exception() is not None:
             self._crash = self._crash or task.exception()
 

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from reattach.clauses import Registry
 from reattach.io.digests import Digester, Payloads
 from reattach.io.recorder_file import RecordingFile
 from reattach.io.trace import TraceHeader
 from reattach.live.watch.chance import Chance
+from reattach.live.watch.clients import MOST_SEEN, Clients
 from reattach.live.watch.fault import Fault, counted
 from reattach.live.watch.plan import Plan
 from reattach.live.watch.proxy import Proxy, ProxyOptions, proxying
@@ -69,11 +70,16 @@ async def watch(
     oracle = Oracle(
         revision=options.revision, declaration=options.declaration, complete=options.complete, registry=registry
     )
+
+    def told(finding: Finding) -> None:
+        on_finding(watcher, finding)
+
     watcher = Watcher(
         oracle=oracle,
         profile=options.profile,
-        on_finding=lambda finding: on_finding(watcher, finding),
+        on_finding=told,
         complete=options.complete,
+        clients=Clients(registry, options.profile, told),
     )
     plan = Plan(options.faults, options.chance) if options.chance is not None else Plan(options.faults)
     async with proxying(options.proxy, watcher, plan) as proxy:
@@ -85,8 +91,13 @@ async def watch(
             if watcher.recording is not None:
                 watcher.recording.close()
     report = oracle.report(options.profile)
+    clauses, findings = watcher.clients.results(options.revision)
     return Watched(
-        report=evolve(report, notes=(*report.notes, *_notes(options, watcher, plan, proxy))),
+        report=Report(
+            clauses=(*report.clauses, *clauses),
+            findings=(*report.findings, *findings),
+            notes=(*report.notes, *_notes(options, watcher, plan, proxy)),
+        ),
         server=watcher.server,
         elapsed_ms=watcher.recorder.now(),
         stopped=watcher.blinded,
@@ -125,6 +136,9 @@ def _notes(options: WatchOptions, watcher: Watcher, plan: Plan, proxy: Proxy) ->
         notes.append(f"Random faults, seed {options.chance.seed}: {counted(plan.drawn, 'fault')} acted.")
     notes += [f"The target could not be reached, {times(count)}: {why}." for why, count in proxy.failures.items()]
     notes += [f"Not read to the end, {counted(count, 'exchange')}: {why}." for why, count in watcher.unread.items()]
+    if watcher.clients.unjudged:
+        many = counted(watcher.clients.unjudged, "session")
+        notes.append(f"{many} had more than {MOST_SEEN} observations: their clients are not judged.")
     recording = watcher.recording
     if recording is not None:
         what = f"{counted(recording.lines, 'observation')} recorded in {recording.path}"

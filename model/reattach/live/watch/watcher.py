@@ -20,6 +20,7 @@ from reattach.io.redact import GrowingRedactor
 from reattach.live.recorder import Recorder, observation_of
 from reattach.live.sse import BlockTooLargeError, Decoder
 from reattach.live.view import EVENT_STREAM
+from reattach.live.watch.clients import Clients
 from reattach.live.watch.heads import CURSOR, SECRETS, SESSION, values
 from reattach.oracle.observation import (
     Body,
@@ -66,6 +67,7 @@ class Watcher:
     profile: Profile
     on_finding: OnFinding
     complete: bool
+    clients: Clients
     recording: RecordingFile | None = None
     redactor: GrowingRedactor = field(factory=GrowingRedactor)
     server: str = field(init=False, default="")
@@ -87,11 +89,18 @@ class Watcher:
         return Tap(self)
 
     def note(self, observation: Observation) -> None:
-        """Take one observation."""
+        """Take one observation of what the server did."""
+        self._try(self.recorder.record, observation, "")
+
+    def note_client(self, session: str, observation: Observation) -> None:
+        """Take one observation of what a client of a session did, or was given."""
+        self._try(self.clients.take, session, observation)
+
+    def _try(self, take: Callable[..., None], *given: object) -> None:
         if self.blinded:
             return
         try:
-            self.recorder.record(observation, "")
+            take(*given)
         except Exception as error:  # whatever is wrong with our judging, the traffic is not ours to stop
             self.crash = error
             self.blinded = f"the oracle failed, which is a fault of reattach: {type(error).__name__}: {error}"
@@ -109,13 +118,24 @@ class Watcher:
 
 @define(eq=False)
 class Tap:
-    """What is noted of one exchange. Until ``asked`` nothing is: what never reaches the server is not the server's."""
+    """What is noted of one exchange: what the server did, as far as it was consumed, and what its client did and got.
+
+    The two differ where a fault acts. What never reaches the server is not the server's; what the proxy made up has
+    come to the client all the same.
+    """
 
     _watcher: Watcher
     _number: int = 0
+    _served: bool = False
+    """Whether the server got the request."""
     _session: str | None = None
     """The session it is made under, or that its answer opens."""
+    _story: list[Observation] = field(factory=list)
+    """What the client did and got, before its session was known."""
     _over: bool = False
+    """Whether nothing more is noted of the server."""
+    _left: bool = False
+    """Whether nothing more is noted of the client."""
     _decoder: Decoder | None = None
     _body: bytearray | None = None
     _size: int = 0
@@ -131,34 +151,26 @@ class Tap:
     def _noting(self) -> bool:
         return self._number > 0 and not self._over
 
-    def asked(self, method: str, fields: Fields, body: bytes | None) -> None:
-        """A request, as the server gets it; its body, or None if that is too large to be looked at."""
+    def asked(self, method: str, sent: Fields, body: bytes | None, *, got: Fields | None) -> None:
+        """A request, with what the client sent and what the server got; None: it gets nothing.
+
+        Its body is None if that is too large to be looked at.
+        """
         recorder = self._watcher.recorder
         for name in SECRETS:
-            for secret in values(fields, name):
+            for secret in values(sent, name):
                 self._watcher.redactor.tell_credential(_text(secret))
-        sessions = [_text(value) for value in values(fields, SESSION)]
-        revisions = [_text(value) for value in values(fields, b"mcp-protocol-version")]
-        origins = [_text(value) for value in values(fields, b"origin")]
-        message = _json(body) if body else None
-        said = message if isinstance(message, Mapping) else {}
-        identifier, name_of_method = said.get("id"), said.get("method")
         self._number = recorder.connection()
-        self._session = ", ".join(sessions) if sessions else None
-        self._note(
-            Request(
-                at=recorder.now(),
-                connection=self._number,
-                method=method,
-                session=self._session,
-                cursors=tuple(_text(value) for value in values(fields, CURSOR)),
-                revision=", ".join(revisions) if revisions else None,
-                origin=", ".join(origins) if origins else None,
-                rpc_id=identifier if isinstance(identifier, str | int) and not isinstance(identifier, bool) else None,
-                rpc_method=name_of_method if isinstance(name_of_method, str) else None,
-                payload=message,
-            )
-        )
+        self._served = got is not None
+        message = _json(body) if body else None
+        at = recorder.now()
+        of_client = _request(at, self._number, method, sent, message)
+        self._session = of_client.session
+        if got is not None:
+            of_server = of_client if got == sent else _request(at, self._number, method, got, message)
+            self._note(of_server, of_client)
+        else:
+            self._note(None, of_client)
 
     def answered(self, status: int, fields: Fields) -> None:
         """The head of the answer was taken."""
@@ -180,7 +192,13 @@ class Tap:
             self._body = bytearray()
         at, session = self._watcher.recorder.now(), sessions[0] if sessions else None
         self._session = session or self._session
-        self._note(Response(at=at, connection=self._number, status=status, content_type=media, session=session))
+        self._both(Response(at=at, connection=self._number, status=status, content_type=media, session=session))
+
+    def answered_instead(self, status: int) -> None:
+        """The client was given an answer that is not the server's."""
+        at = self._watcher.recorder.now()
+        self._note(None, Response(at=at, connection=self._number, status=status, content_type="application/json"))
+        self._note(None, Closed(at=at, connection=self._number, by=Party.SERVER))
 
     def took(self, data: bytes) -> None:
         """Bytes of the body were taken."""
@@ -193,13 +211,18 @@ class Tap:
                 for item in self._decoder.feed(data):
                     seen = observation_of(item, self._watcher.recorder.now(), self._number)
                     self._learn(getattr(seen, "payload", None))
-                    self._note(seen)
+                    self._both(seen)
             elif self._body is not None:
                 self._size += len(data)
                 if self._size <= LARGEST:
                     self._body += data
         except (BlockTooLargeError, UnreadableError) as error:
             self._lose(str(error))
+
+    def took_extra(self, data: bytes) -> None:
+        """An event was taken that is not the server's."""
+        for item in Decoder().feed(data):
+            self._note(None, observation_of(item, self._watcher.recorder.now(), self._number))
 
     def ended(self) -> None:
         """The body has ended as HTTP says."""
@@ -209,36 +232,50 @@ class Tap:
         if self._body is not None:
             payload = _json(bytes(self._body)) if 0 < self._size <= LARGEST else None
             self._learn(payload)
-            self._note(Body(at=at, connection=self._number, payload=payload, size=self._size))
+            self._both(Body(at=at, connection=self._number, payload=payload, size=self._size))
         self.broke(Party.SERVER, clean=True)
 
     def broke(self, by: Party, *, clean: bool) -> None:
         """The exchange is over. Only the first end counts."""
-        if self._noting:
-            self._note(Closed(at=self._watcher.recorder.now(), connection=self._number, by=by, clean=clean))
-            self._over = True
+        if self._number == 0:
+            return
+        closed = Closed(at=self._watcher.recorder.now(), connection=self._number, by=by, clean=clean)
+        self._note(None if self._over else closed, None if self._left else closed)
+        self._over = self._left = True
 
     def paused(self) -> None:
         """The client takes nothing."""
         if self._noting and self._decoder is not None and not self._paused:
             self._paused = True
-            self._note(ReadPaused(at=self._watcher.recorder.now(), connection=self._number))
+            self._note(ReadPaused(at=self._watcher.recorder.now(), connection=self._number), None)
 
     def went_on(self) -> None:
         """It takes again."""
         if self._noting and self._paused:
             self._paused = False
-            self._note(ReadResumed(at=self._watcher.recorder.now(), connection=self._number))
+            self._note(ReadResumed(at=self._watcher.recorder.now(), connection=self._number), None)
 
-    def left(self) -> None:
-        """Nothing more is noted of it: the server still believes in it, and nobody reads."""
+    def left(self, *, client: bool) -> None:
+        """The server still believes in it, and nobody reads. ``client``: its client's connection is gone."""
         self.paused()
         self._over = True
+        if client:
+            self.broke(Party.NETWORK, clean=False)
 
-    def _note(self, observation: Observation) -> None:
+    def _both(self, observation: Observation) -> None:
+        self._note(observation, observation)
+
+    def _note(self, of_server: Observation | None, of_client: Observation | None) -> None:
         if self._session:
             self._watcher.redactor.tell(self._session)
-        self._watcher.note(observation)
+        if of_server is not None and self._served:
+            self._watcher.note(of_server)
+        if of_client is not None:
+            self._story.append(of_client)
+        if self._session:
+            story, self._story = self._story, []
+            for each in story:
+                self._watcher.note_client(self._session, each)
 
     def _lose(self, reason: str) -> None:
         self.broke(Party.NETWORK, clean=False)
@@ -262,6 +299,29 @@ class Tap:
         info = result.get("serverInfo") if isinstance(result, Mapping) else None
         if isinstance(info, Mapping):
             self._watcher.server = " ".join(str(info[key])[:80] for key in ("name", "version") if info.get(key))
+
+
+def _request(at: int, number: int, method: str, fields: Fields, message: Json) -> Request:
+    said = message if isinstance(message, Mapping) else {}
+    identifier, rpc_method = said.get("id"), said.get("method")
+    return Request(
+        at=at,
+        connection=number,
+        method=method,
+        session=_joined(fields, SESSION),
+        cursors=tuple(_text(value) for value in values(fields, CURSOR)),
+        revision=_joined(fields, b"mcp-protocol-version"),
+        origin=_joined(fields, b"origin"),
+        rpc_id=identifier if isinstance(identifier, str | int) and not isinstance(identifier, bool) else None,
+        rpc_method=rpc_method if isinstance(rpc_method, str) else None,
+        payload=message,
+    )
+
+
+def _joined(fields: Fields, name: bytes) -> str | None:
+    """A header that is there once; what is there more often is what HTTP makes of that."""
+    found = [_text(value) for value in values(fields, name)]
+    return ", ".join(found) if found else None
 
 
 def _text(value: bytes) -> str:
