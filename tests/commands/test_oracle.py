@@ -234,7 +234,7 @@ def test_the_verdict_is_that_of_check(
     assert talk.exit_code == code
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=20, deadline=None)
 @given(
     seen=st.lists(observations(), max_size=8),
     odd=st.lists(
@@ -465,7 +465,7 @@ def test_a_line_above_the_bound_is_told_once_and_not_kept(length: int) -> None:
     assert talk.line == 2
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_bytes_changed_anywhere_are_answered(data: st.DataObject) -> None:
     whole = bytearray("".join(f"{line}\n" for line in [*lines(right().observations), ASK, END]).encode())
