@@ -78,6 +78,7 @@ mutants: $(RUN) $(SDK) ## Probe every served mutant, and run the official confor
 
 bench: $(TEST) ## Measure what judging costs beside decoding its JSON, memory, and cores (BENCH=--full: ten million); writes docs/bench.md
 	$(BIN)/python -m bench $(BENCH)
+	$(BIN)/python -m bench.watch
 
 lint: $(TEST) ## ruff and mypy --strict
 	$(BIN)/ruff check .
