@@ -27,6 +27,7 @@ SENTENCES: dict[str, Fault] = {
     "split CR and LF over two chunks": make_fault(Do.SPLIT),
     "repeat a frame": make_fault(Do.REPEAT),
     # Other ways to say things.
+    "delay 1 request": make_fault(Do.DELAY, to=To.REQUEST, times=1),
     "Cut Every View, after 10 events.": make_fault(Do.CUT, to=To.VIEW, times=0, after=10),
     "reset from the second call on": make_fault(Do.RESET, to=To.CALL, begin=2, times=0),
     "reset 3 calls from the 2nd on": make_fault(Do.RESET, to=To.CALL, begin=2, times=3),

@@ -312,7 +312,8 @@ def _target(fault: Fault) -> str:
     if fault.times == 0:
         return f"every {noun}" if fault.begin == 0 else f"from the {ordinal(fault.begin)} {noun} on"
     if fault.begin == 0:
-        return f"a {noun}" if fault.times == 1 else f"{fault.times} {noun}s"
+        one = "1" if TABLE[fault.do].always else "a"  # `a` says no number, and then it may act on all of them
+        return f"{one} {noun}" if fault.times == 1 else f"{fault.times} {noun}s"
     if fault.times == 1:
         return f"the {ordinal(fault.begin)} {noun}"
     if fault.begin == 1:
