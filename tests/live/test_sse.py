@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reattach.live import sse
-from reattach.live.sse import BlockTooLargeError, CommentLine, Decoder, Event
+from reattach.live.sse import MAX_BLOCK, BlockTooLargeError, CommentLine, Decoder, Event
 
 
-def decode(pieces: list[bytes]) -> list[Event | CommentLine]:
-    decoder = Decoder()
+def decode(pieces: list[bytes], limit: int = MAX_BLOCK) -> list[Event | CommentLine]:
+    decoder = Decoder(limit)
     return [item for piece in pieces for item in decoder.feed(piece)]
 
 
@@ -110,14 +109,12 @@ def test_an_id_is_not_carried_over_to_the_next_block() -> None:
     assert (first.id, second.id) == ("1", None)
 
 
-def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_BLOCK", 100)
+def test_memory_is_bounded() -> None:
     with pytest.raises(BlockTooLargeError):
-        decode([b"data: x\n"] * 200)
-    assert len(decode([b"data: 1234567890\n\n"] * 100)) == 100
+        decode([b"data: x\n"] * 200, limit=100)
+    assert len(decode([b"data: 1234567890\n\n"] * 100, limit=100)) == 100
 
 
-def test_memory_is_bounded_without_a_line_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MAX_BLOCK", 100)
+def test_memory_is_bounded_without_a_line_end() -> None:
     with pytest.raises(BlockTooLargeError):
-        decode([b"x"] * 200)
+        decode([b"x"] * 200, limit=100)
