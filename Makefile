@@ -18,6 +18,8 @@ SDK_PYTHON := $(CURDIR)/$(SDK_VENV)/bin/python
 TS_CLIENT := tests/clients/typescript
 CONFORMANCE := tests/conformance
 WORKERS ?= 2
+# Most of the other tests wait for servers, and need no core for that.
+REST_WORKERS ?= 4
 
 PIP := -m pip --disable-pip-version-check --quiet install
 EXTRA := -c 'import sys, tomllib; \
@@ -52,7 +54,7 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 	REATTACH_TESTS=long $(BIN)/pytest tests/machine -n $(WORKERS) --timeout 7200
 
 test-rest: $(TEST) ## The other tests that need only Python
-	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(REST_WORKERS) --dist loadgroup
 
 test-real: $(TEST) $(SDK) $(TS) $(EXAMPLE) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
