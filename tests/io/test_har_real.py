@@ -45,7 +45,7 @@ pytestmark = pytest.mark.real
 @contextmanager
 def server(*options: str) -> Iterator[str]:
     """The reference server, or a mutant of it, at a URL."""
-    command = [sys.executable, "-m", "reattach.cli", "serve", "--policy", "short", *options]
+    command = [sys.executable, "-m", "reattach.cli", "serve", *options]
     process = subprocess.Popen(
         command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, bufsize=1
     )
