@@ -325,6 +325,12 @@ act = "refuse"
 status = 503
 """
 
+SAME = """[[calls]]
+label = "a"
+tool = "reattach_emit"
+arguments = {}
+"""
+
 
 def test_a_script_can_be_a_file(tmp_path: Path) -> None:
     path = tmp_path / "flaky.toml"
@@ -350,6 +356,11 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
         ("after = 2", "after = -2", "rules[1]: after and times are 0 or more"),
         ("retry_ms = 20", "retry_ms = -1", "retry_ms"),
         ("retry_ms = 20", "speed = 1", "unknown key: speed"),
+        ('name = "', 'name = "../../evil/', "name: '../../evil/"),
+        ('name = "', 'name = "A', "name: 'A"),
+        ('label = "a"', 'label = "a"\nafter = "b"', "calls[1]: after: 'b' is no other call's label"),
+        ('label = "a"', 'label = "a"\nafter = "a"', "calls[1]: after: 'a' is no other call's label"),
+        ("[[calls]]", SAME + "[[calls]]", "calls[2]: label: 'a' is that of another call"),
     ],
 )
 def test_a_bad_script_file_says_what_and_where(tmp_path: Path, old: str, new: str, said: str) -> None:

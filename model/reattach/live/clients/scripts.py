@@ -19,6 +19,7 @@ of ``Script`` and ``Rule`` as keys::
 """
 
 import random
+import re
 import tomllib
 from collections.abc import Mapping
 from enum import Enum
@@ -124,6 +125,7 @@ class Script:
     """A server's behaviour, what the client is asked to do, and what that lets be seen."""
 
     name: str
+    """Lower-case letters, digits and hyphens: recordings are files of this name."""
     does: str
     """One sentence."""
     rules: tuple[Rule, ...] = ()
@@ -297,6 +299,7 @@ def random_script(seed: int) -> Script:
     )
 
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 _CONVERTER = strict_converter()
 
 
@@ -335,11 +338,19 @@ def read_script(path: Path) -> Script:
         script = _CONVERTER.structure(document, Script)
     except BaseValidationError as error:
         raise ScriptError(f"{path}: {first_reason(error)}") from None
+    if _NAME.fullmatch(script.name) is None:
+        raise ScriptError(f"{path}: name: {script.name!r}: lower-case letters, digits and hyphens are needed")
     for number, rule in enumerate(script.rules, start=1):
         if rule.act is Act.REFUSE and not 400 <= rule.status < 600:
             raise ScriptError(f"{path}: rules[{number}]: status: 400 to 599 is needed to refuse")
         if min(rule.after, rule.times, rule.first - 1) < 0:
             raise ScriptError(f"{path}: rules[{number}]: after and times are 0 or more, first 1 or more")
+    labels = [call.label for call in script.calls]
+    for number, call in enumerate(script.calls, start=1):
+        if call.label in labels[: number - 1]:
+            raise ScriptError(f"{path}: calls[{number}]: label: {call.label!r} is that of another call")
+        if call.after and (call.after == call.label or call.after not in labels):
+            raise ScriptError(f"{path}: calls[{number}]: after: {call.after!r} is no other call's label")
     if not script.calls or script.bound_ms < 1 or script.retry_ms < 0:
         raise ScriptError(f"{path}: calls, bound_ms and retry_ms: at least one call, 1 ms and 0 ms are needed")
     return script
