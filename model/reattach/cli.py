@@ -4,12 +4,14 @@ Each command has a file in ``commands``. Here they are put together, and here, i
 line on stderr and an exit code.
 """
 
+import contextlib
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any, TextIO, cast
 
 import typer
+from attrs import define, field
 
 import reattach
 from reattach.clauses import RegistryError
@@ -76,21 +78,55 @@ BAD_INPUT: tuple[type[Exception], ...] = (
 _UsageError = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
+@define
+class _Out:
+    """Standard output, which keeps why it cannot be written: that is told apart from every other failure."""
+
+    stream: TextIO | None
+    """None: it was closed from the beginning, and nothing is written."""
+    problem: OSError | None = field(init=False, default=None)
+
+    def write(self, text: str) -> int:
+        """Write it, as the stream does."""
+        return int(self._keeping("write", text) or 0)
+
+    def flush(self) -> None:
+        """Flush it, as the stream does."""
+        self._keeping("flush")
+
+    def _keeping(self, name: str, *arguments: str) -> Any:
+        try:
+            return None if self.stream is None else getattr(self.stream, name)(*arguments)
+        except OSError as error:
+            self.problem = error
+            raise
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets a question mark, not a traceback.
         getattr(stream, "reconfigure", lambda **_: None)(errors="replace")
+    out = _Out(sys.stdout)
     try:
-        code = typer.main.get_command(app).main(
-            args=None if arguments is None else list(arguments), prog_name="reattach", standalone_mode=False
-        )
+        with contextlib.redirect_stdout(cast(TextIO, out)):
+            code = typer.main.get_command(app).main(
+                args=None if arguments is None else list(arguments), prog_name="reattach", standalone_mode=False
+            )
+            out.flush()
     except BAD_INPUT as error:
         return _complain(str(error))
-    except BrokenPipeError:
-        # Whoever was reading has had enough; nothing may be written at exit either.
+    except (OSError, SystemExit):  # of a closed pipe typer makes an exit
+        if out.problem is None:
+            raise
+        # Nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if isinstance(out.problem, BrokenPipeError):
+            return EXIT_USAGE  # whoever was reading has had enough
+        return _complain(f"standard output: cannot be written: {out.problem.strerror or out.problem}")
     except Exception as error:
         if not isinstance(error, _UsageError):
             raise

@@ -1,5 +1,8 @@
 """Bad input is one clear line on stderr and exit code 2; nothing that was written before is lost."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -149,3 +152,35 @@ def test_explain(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err) == (0, "")
     assert "CUR-7" in out
     assert "SES-1" in out
+
+
+UNREAD = [
+    ["explain", "CLI-3"],
+    ["vectors", "--help"],
+    ["check", "r.jsonl", "--format", "json"],
+]
+
+
+def written_to(file: int, folder: Path, arguments: list[str]) -> tuple[int, str]:
+    (folder / "r.jsonl").write_text('{"schema": "reattach-trace/1"}\n')
+    command = [sys.executable, "-m", "reattach.cli", *arguments]
+    done = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.PIPE, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", UNREAD, ids=" ".join)
+def test_a_full_disk_behind_standard_output_is_one_line(tmp_path: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        code, err = written_to(full.fileno(), tmp_path, arguments)
+    assert (code, err) == (2, "reattach: standard output: cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("arguments", UNREAD, ids=" ".join)
+def test_a_reader_that_has_gone_is_no_verdict_and_no_traceback(tmp_path: Path, arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert written_to(writing, tmp_path, arguments) == (2, "")
+    finally:
+        os.close(writing)
