@@ -197,3 +197,22 @@ def a_session_is_gone_before_its_delete(wire: Wire, bad: bool) -> None:
     if not bad:
         session.get("a0").refuse(404, "session-unknown")
     session.delete(404)
+
+
+@twin("SES-6", Fault.WRONG_STATUS, holds=False)
+def a_session_has_ended_of_itself(wire: Wire, bad: bool) -> None:
+    """No budget is declared, so that it may end at any time; one that is served afterwards has not."""
+    session = wire.session()
+    session.ping()
+    session.delete(404)
+    session.ping(200 if bad else 404)
+
+
+@twin("SES-6", Fault.WRONG_STATUS, declaration=_DECLARED, also=_EARLY, holds=False)
+def a_restart_has_ended_a_session(wire: Wire, bad: bool) -> None:
+    """The good one's server was restarted, and knows nothing of it any more."""
+    session = wire.session()
+    session.ping()
+    if not bad:
+        wire.restart()
+    session.delete(404)

@@ -172,12 +172,36 @@ def delete_terminates(run: Run, moment: Answered) -> Iterator[Judgement]:
         return
     if exchange.status == 405 or (is_success(exchange.status) and not session.open_at_end):
         yield Held("SES-6")
-    elif not is_success(exchange.status) and not (exchange.status == 404 and may_have_ended(run, exchange)):
+    elif not is_success(exchange.status) and not (exchange.status == 404 and _may_be_gone(run, exchange, session)):
         yield Broken(
             "SES-6",
             Fault.WRONG_STATUS,
             f"DELETE of a living session was answered {exchange.status}, neither 2xx nor 405",
             evidence(exchange, last=moment.seen),
+        )
+
+
+def _may_be_gone(run: Run, exchange: Exchange, session: Session) -> bool:
+    """Whether a session may have ended before its DELETE: a server that declares no budget may end it at any time."""
+    undeclared = run.declaration.absence_ms is None
+    return undeclared or session.restarted or exchange.follows is not None or may_have_ended(run, exchange)
+
+
+@judge("SES-6", on=Answered)
+def what_is_not_there_is_not_served(run: Run, moment: Answered) -> Iterator[Judgement]:
+    """A request after a DELETE that was answered 404: one that is served shows that there was a session to end."""
+    exchange, session = moment.exchange, moment.exchange.session
+    if session is None or session.id is None or exchange.life is not Life.GONE or session.restarted:
+        return
+    refused = session.lost
+    if refused is None or refused.method != "DELETE" or exchange.method == "DELETE" or not exchange.owner_asks:
+        return
+    if is_success(exchange.status):
+        yield Broken(
+            "SES-6",
+            Fault.WRONG_STATUS,
+            f"DELETE of a session was answered 404, and {exchange.method} under it was served ({exchange.status})",
+            evidence(refused, exchange, last=moment.seen),
         )
 
 
