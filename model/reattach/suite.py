@@ -21,6 +21,7 @@ from reattach.io.baseline import Baseline, read_baseline
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import present
+from reattach.io.redact import query_credentials
 from reattach.io.report_text import finding_text, text_report, to_text
 from reattach.io.run import Case, FailOn, Presented, Verdict, case_of, fails, stale, verdict_of
 from reattach.live.asgi import Application, serving_app
@@ -148,7 +149,10 @@ def run_suite(wanted: Wanted, folder: Path, only: Sequence[str] = ()) -> Suite:
         probed = run_probe(options, fail_on=FailOn(wanted.fail_on), baseline=baseline, only=clauses)
     if probed.run.stopped.startswith(_ENDED_BY_USER):
         raise KeyboardInterrupt
-    credentials = values_of(options.headers, options.second_principal)
+    credentials = (
+        *values_of(options.headers, options.second_principal),
+        *query_credentials(wanted.url, wanted.also),
+    )
     # A relative path, where there is one, can be pasted wherever the tests were run.
     replays = replays_of(probed, Path(os.path.relpath(folder)), credentials)
     return Suite(

@@ -104,6 +104,30 @@ def test_a_server_that_is_down_has_no_verdict_and_a_report_says_so(tmp_path: Pat
     assert (code, ElementTree.fromstring(out).get("errors")) == (3, "1")
 
 
+def test_a_query_is_sent_and_its_values_are_never_written(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def echo(request: Received, writer: asyncio.StreamWriter) -> None:
+        asked.append(request.path)
+        said = {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": request.path}}
+        writer.write(whole(400, "application/json", json.dumps(said).encode()))
+        await writer.drain()
+
+    arguments = ("--record", "record.jsonl", "--output", "report.json", "--format", "json")
+    _, out, err = against(echo, lambda url: run(tmp_path, "probe", f"{url}?api_key={SECRET}&t=short7", *arguments))
+    assert asked
+    assert all(path.endswith(f"?api_key={SECRET}&t=short7") for path in asked)
+    written = {path.name: path.read_text() for path in tmp_path.rglob("*") if path.is_file()}
+    assert "secret-1" in written["record.jsonl"]
+    assert "api_key=…" in json.loads(written["report.json"])["run"]["command"]
+    assert [text for text in (out, err, *written.values()) if SECRET in text] == []
+    targets = (
+        json.loads(written["report.json"])["run"]["target"],
+        json.loads(written["record.jsonl"].split("\n")[0])["target"],
+    )
+    assert all(target.endswith("?api_key=…&t=…") for target in targets)
+
+
 def probe_toy(folder: Path, fault: str, *arguments: str) -> tuple[int, str, str]:
     return run(folder, "probe", "--command", toy_command(fault), *arguments)
 

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reattach.io.redact import make_redactor, redact_report, report_observations
+from reattach.io.redact import (
+    make_redactor,
+    query_credentials,
+    redact_report,
+    report_observations,
+    without_query,
+)
 from reattach.oracle.observation import Frame, Json, Request, Response
 from reattach.oracle.verdict import Report
 
@@ -54,6 +60,21 @@ def test_credentials_go_with_and_without_their_scheme() -> None:
     redactor = make_redactor(credentials=["Bearer hunter22hunter22"])
     assert redactor.text("got Bearer hunter22hunter22") == "got secret-1"
     assert redactor.text("token hunter22hunter22 is bad") == "token secret-1 is bad"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown", "credentials"),
+    [
+        ("http://h/mcp", "http://h/mcp", ()),
+        ("http://h/mcp?", "http://h/mcp?", ()),
+        ("http://h/?api_key=hunter22==&t=a&e=#x", "http://h/?api_key=…&t=…&e=…", ("hunter22==",)),
+        ("http://h/?hunter22", "http://h/?…", ("hunter22",)),
+        ("http://h/?k=hunter%2B22", "http://h/?k=…", ("hunter%2B22", "hunter+22")),
+        ("http://h/?v=2025-11-25", "http://h/?v=…", ()),  # what the clauses look at
+    ],
+)
+def test_the_values_of_a_query_are_not_shown(url: str, shown: str, credentials: tuple[str, ...]) -> None:
+    assert (without_query(url), query_credentials(url)) == (shown, credentials)
 
 
 def test_short_session_ids_are_replaced_where_they_stand_by_themselves() -> None:

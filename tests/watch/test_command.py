@@ -94,6 +94,39 @@ async def play(url: str) -> None:
         await writer.wait_closed()
 
 
+def test_the_values_of_a_query_pass_and_are_never_written(tmp_path: Path) -> None:
+    query = "?api_key=key-in-a-url-777&t=short7"
+    record, report = tmp_path / "r.jsonl", tmp_path / "report.json"
+    asked: list[str] = []
+
+    async def echo(request: Received, writer: asyncio.StreamWriter) -> None:
+        asked.append(request.path)
+        said = {"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": request.path}}
+        writer.write(answer(400, "application/json", json.dumps(said).encode()))
+        await writer.drain()
+
+    async def work() -> None:
+        async with serve(echo) as server:
+            options = ("--random-faults", "--record", str(record), "--output", str(report), "--format", "json")
+            process, url = await start(server.url + query, *options)
+            assert url.endswith("?api_key=…&t=…")
+            endpoint = parse_url(url.replace("?api_key=…&t=…", query))
+            reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
+            writer.write(post(INITIALIZE).replace(b"/mcp", f"/mcp{query}".encode(), 1))
+            await reader.read()
+            writer.close()
+            process.send_signal(signal.SIGTERM)
+            texts = [part.decode() for part in await process.communicate()]
+        assert asked == [f"/mcp{query}"]
+        texts += [record.read_text(), report.read_text()]
+        assert "secret-" in texts[2]
+        assert [text for text in texts if "key-in-a-url-777" in text or "short7" in text.replace("&t=short7", "")] == []
+        assert "api_key=…&t=…" in json.loads(report.read_text())["run"]["command"]
+        assert "api_key=…&t=…" in json.loads(record.read_text().partition("\n")[0])["target"]
+
+    run(work())
+
+
 def test_a_broken_clause_is_told_when_it_breaks_and_in_the_report(tmp_path: Path) -> None:
     record = tmp_path / "r.jsonl"
 

@@ -16,6 +16,7 @@ from reattach.io.files import OutputError, check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
+from reattach.io.redact import query_credentials, without_query
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
 from reattach.io.shell import command_line
@@ -93,7 +94,7 @@ def probe(
     repeat = command_line(
         "reattach",
         "probe",
-        url,
+        None if url is None else without_query(url),
         command=command,
         path=path if path != "/mcp" else None,
         profile=profile.value if profile is not Profile.MCP else None,
@@ -104,7 +105,7 @@ def probe(
         header=header,
         second_principal=second_principal,
         ca=options.ca,
-        also=also,
+        also=None if also is None else without_query(also),
         restart=restart,
         budget=None if budget is None else f"{budget:g}",
         plateau=None if plateau is None else f"{plateau:g}",
@@ -115,7 +116,7 @@ def probe(
     probed = run_probe(
         options, command=repeat, fail_on=fail_on, baseline=expected, only=clauses, keep=record is not None
     )
-    credentials = shared.values_of(headers, second)
+    credentials = (*shared.values_of(headers, second), *query_credentials(url, also))
     if record is not None:
         write_record(record, probed.entries, probed.run, credentials, payloads)
     presented = present(

@@ -14,7 +14,7 @@ from reattach.commands.running import Again, is_about_client, judge_again, run_a
 from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.present import Format, present, run_of
-from reattach.io.redact import make_redactor, redact_report, report_observations
+from reattach.io.redact import make_redactor, query_credentials, redact_report, report_observations, without_query
 from reattach.io.report_text import finding_text
 from reattach.io.run import EXIT_CODES, FailOn, Run, Verdict, verdict_of
 from reattach.io.shell import replay_command
@@ -59,7 +59,7 @@ def replay(
     elif live:
         headers = shared.read_headers("--header", header)
         second = shared.read_headers("--second-principal", second_principal)
-        credentials = shared.values_of(headers, second)
+        credentials = (*shared.values_of(headers, second), *query_credentials(target, also))
         options = ProbeOptions(
             url=target,
             command=command,
@@ -80,7 +80,7 @@ def replay(
         again = judge_again(trace, profile, revision)
     if output is not None or format_ is not Format.TEXT:
         report, run = _report(file, trace, again, recorded, live)
-        run = evolve(run, target=target or command or run.target)
+        run = evolve(run, target=without_query(target) if target else command or run.target)
         presented = present(report, run, credentials=credentials, replays=(str(file),) * len(report.findings))
         shared.write_report(presented, format_, output, registry)
         return EXIT_CODES[verdict_of(presented.report, presented.run)]

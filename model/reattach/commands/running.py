@@ -15,6 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from reattach.clauses import About, load_registry
 from reattach.io.baseline import Baseline, entries_for
+from reattach.io.redact import without_query
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
 from reattach.live.clients.bench import BenchOptions, run_bench
@@ -73,7 +74,7 @@ def run_probe(
         entries.append(Entry(observation, experiment))
 
     run = Run(
-        target=options.url or options.command or "",
+        target=without_query(options.url) if options.url else options.command or "",
         revision=options.revision.value if options.revision else "",
         profile=options.profile.value,
         seed=options.seed,

@@ -19,6 +19,7 @@ from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present
+from reattach.io.redact import query_credentials, without_query
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
@@ -116,8 +117,10 @@ def soak(
         "budget": _DEFAULTS.budget_ms / 1000,
         "idle": None,
     }
+    shown = None if url is None else without_query(url)
+    credentials = (*shared.values_of(headers), *query_credentials(url))
     run = Run(
-        target=url or command or "",
+        target=shown or command or "",
         revision=revision.value if revision is not None else "",
         profile=profile.value,
         seed=options.seed,
@@ -125,7 +128,7 @@ def soak(
         command=command_line(
             "reattach",
             "soak",
-            url,
+            shown,
             command=command,
             path=path if path != "/mcp" else None,
             pid=None if pid is None else str(pid),
@@ -146,7 +149,7 @@ def soak(
     )
     result, run = _run(options, run)
     report = Report(clauses=()) if result is None else result.report
-    presented = present(report, run, credentials=shared.values_of(headers), replays=(None,) * len(report.findings))
+    presented = present(report, run, credentials=credentials, replays=(None,) * len(report.findings))
     if result is None:
         print(f"reattach: {plain(presented.run.stopped)}", file=sys.stderr)
     else:

@@ -21,6 +21,7 @@ from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present
+from reattach.io.redact import without_query
 from reattach.io.report_text import exchange_text, text_report, to_text
 from reattach.io.run import FailOn, Run, exit_code_of
 from reattach.io.shell import command_line
@@ -122,7 +123,7 @@ def watch(
     command = command_line(
         "reattach",
         "watch",
-        target=target,
+        target=without_query(target),
         listen=listen if listen != DEFAULT_LISTEN else None,
         allow_remote=allow_remote,
         allow_host=allow_host,
@@ -182,7 +183,7 @@ class _Teller:
 
     def ready(self, proxy: Proxy) -> None:
         """The proxy listens."""
-        _say(f"reattach watch: {proxy.url} stands before {proxy.options.endpoint.url}")
+        _say(f"reattach watch: {without_query(proxy.url)} stands before {proxy.options.endpoint.url}")
         if self.command:
             _say(f"to repeat: {self.command}")
 

@@ -15,10 +15,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, takewhile
 from typing import TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, unquote_plus
 
 from attrs import define, evolve, field, fields, frozen
 
+from reattach.machine.revision import Revision
 from reattach.oracle.observation import Json, Observation, Request, Response
 from reattach.oracle.verdict import Report
 
@@ -30,6 +31,11 @@ _TINY = 4
 """Below this many it is replaced in session headers only: no one can keep it a secret, and it would match anything."""
 _MOST_KNOWN = 256
 """So many secrets a redactor that grows looks for at once."""
+_HIDDEN = "…"
+"""Stands for a value of a URL's query."""
+_VALUE = re.compile(r"(?<==).+|^[^=]+$", re.DOTALL)
+"""A value in a pair of a query; a name alone may be one too."""
+_REVISIONS = frozenset(revision.value for revision in Revision)
 
 
 @frozen
@@ -216,6 +222,23 @@ class GrowingRedactor:
 
     def _digest(self, secret: str) -> str:
         return hashlib.blake2b(secret.encode("utf-8", "surrogatepass"), key=self._key, digest_size=10).hexdigest()
+
+
+def without_query(url: str) -> str:
+    """The URL without the values of its query, which may be credentials; their names stay."""
+    head, mark, query = url.partition("?")
+    return head + mark + "&".join(_VALUE.sub(_HIDDEN, part) for part in query.split("&"))
+
+
+def query_credentials(*urls: str | None) -> tuple[str, ...]:
+    """The values of URLs' queries that may come back as credentials, as written and decoded.
+
+    None is short, and none is a revision: what the clauses look at stays.
+    """
+    parts = (part for url in urls if url for part in url.partition("?")[2].partition("#")[0].split("&"))
+    found = (match.group() for match in map(_VALUE.search, parts) if match)
+    forms = (form for value in found for form in (value, unquote_plus(value)))
+    return tuple(dict.fromkeys(form for form in forms if len(form) >= _SHORT and form not in _REVISIONS))
 
 
 def redact_report(report: Report, redactor: Redactor) -> Report:

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import h11
 from attrs import frozen
 
+from reattach.io.redact import without_query
+
 READ_SIZE = 65_536
 """Bytes taken from the socket at once."""
 HEAD_SIZE = 65_536
@@ -70,26 +72,27 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        """The URL again, without credentials."""
-        return f"{self.scheme}://{self.authority}{self.path}"
+        """The URL again, to be shown: without credentials."""
+        return without_query(f"{self.scheme}://{self.authority}{self.path}")
 
 
 def parse_url(url: str) -> Endpoint:
     """Read an ``http(s)`` URL. Raises ``BadUrlError``, which says what is wrong with it."""
+    shown = without_query(url)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise BadUrlError(f"{url!r} is not a URL: {error}") from error
+        raise BadUrlError(f"{shown!r} is not a URL: {error}") from error
     if parts.scheme not in ("http", "https"):
-        raise BadUrlError(f"{url!r}: an http or https URL is needed")
+        raise BadUrlError(f"{shown!r}: an http or https URL is needed")
     if not parts.hostname:
-        raise BadUrlError(f"{url!r}: the host is missing")
+        raise BadUrlError(f"{shown!r}: the host is missing")
     if parts.username is not None or parts.password is not None:
         raise BadUrlError("credentials in the URL are not supported; send them with a header")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     if not path.isascii() or any(ord(character) <= 0x20 or ord(character) == 0x7F for character in path):
-        raise BadUrlError(f"{url!r}: the path has characters that need percent-encoding")
+        raise BadUrlError(f"{shown!r}: the path has characters that need percent-encoding")
     if port is None:
         port = 443 if parts.scheme == "https" else 80
     return Endpoint(parts.scheme, parts.hostname, port, path)

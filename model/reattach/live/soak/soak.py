@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from attrs import evolve
 
 from reattach.clauses import load_registry
+from reattach.io.redact import without_query
 from reattach.live.bench import CLOSE_MS
 from reattach.live.client import ProtocolError
 from reattach.live.preflight import preflight
@@ -136,7 +137,7 @@ def _result(ground: Ground, stopped: str) -> SoakResult:
     return SoakResult(
         report=evolve(report, notes=(*report.notes, *ground.notes)),
         soak=ground.soaked,
-        target=options.url or options.command or "",
+        target=without_query(options.url) if options.url else options.command or "",
         server=situation.server,
         revision=situation.revision.value,
         stimulus=situation.stimulus.name if situation.stimulus is not None else "",

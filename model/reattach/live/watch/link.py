@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import h11
 from attrs import define, field, frozen
 
+from reattach.io.redact import query_credentials
 from reattach.live.view import EVENT_STREAM
 from reattach.live.watch.fault import Do, Fault
 from reattach.live.watch.heads import CURSOR, Fields, Hosts, passed_on, values, with_host
@@ -377,6 +378,8 @@ class _Exchange:
             self._note(self._sent_fields())
 
     def _note(self, got: Fields | None) -> None:
+        for credential in query_credentials(self.request.target.decode("ascii")):
+            self.link.way.watcher.redactor.tell_credential(credential)
         body = None if self._body is None else bytes(self._body)
         sent = passed_on(self._fields) if self._dropped else got or self._fields
         self.tap.asked(self.request.method.decode("ascii"), sent, body, got=got)
