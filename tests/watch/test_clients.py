@@ -1,10 +1,12 @@
 """What passing traffic shows of clients: of right ones nothing, of wrong ones their class."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from tests.watch.ground import CALL, LAST, REGISTRY, Stand, chunk, event, get, post, run, standing, streaming
 
+from reattach.live.watch import watcher
 from reattach.live.watch.clients import ON_THE_WIRE
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.clients.beside import ATTEMPTS_MOST
@@ -63,6 +65,18 @@ async def late(stand: Stand) -> None:
     await resume(stand, "e9")
 
 
+async def told_too_late(stand: Stand) -> None:
+    """The last ``retry`` came alone, and perhaps not at all: the connection broke upon it."""
+    await cut_call(stand, b"id: " + TAG + b".2.1\nretry: 1\ndata:\n\n", ours(2), b"retry: 5000\n\n")
+    await resume(stand, TAG.decode() + ".2.2", ours(3), ours(4, id=7, result={}))
+
+
+async def unread(stand: Stand) -> None:
+    """An event is larger than what is looked at, and the cursor comes after it."""
+    await cut_call(stand, ours(1), ours(2, method="x", params={"text": "x" * 2_000}), ours(3))
+    await resume(stand, TAG.decode() + ".2.3", ours(4), ours(5, id=7, result={}))
+
+
 WRONG = {
     "hasty": (hasty, "CLI-" + "4", "retry-ignored"),
     "storming": (storming, "CLI-" + "11", "client-reconnect-storm"),
@@ -96,6 +110,21 @@ def test_a_wrong_client_is_found(name: str) -> None:
             _, findings = stand.proxy.watcher.clients.results(NEWEST_WITH_RESUMPTION)
             assert [(each.clause, each.fault.value) for each in findings] == [(clause, fault)]
             assert (clause in told) is (name == "storming")  # a storm is told while it lasts
+
+    run(work())
+
+
+@pytest.mark.parametrize("play", [told_too_late, unread])
+def test_what_a_client_may_not_have_had_is_not_held_against_it(
+    play: Callable[[Stand], Awaitable[None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watcher, "LARGEST", 1_000)
+
+    async def work() -> None:
+        async with standing() as stand:
+            await play(stand)
+            assert stand.proxy is not None
+            assert stand.proxy.watcher.clients.results(NEWEST_WITH_RESUMPTION)[1] == ()
 
     run(work())
 

@@ -47,7 +47,7 @@ class Clients:
     _unseen: dict[str, str] = field(init=False, factory=dict)
     """By clause, why it could not be decided, the last time."""
     _runs: "OrderedDict[str, Beside | None]" = field(init=False, factory=OrderedDict)
-    """By session id, the one that was used last comes last; None: too long."""
+    """By session id, the one that was used last comes last; None: too long, or not read to the end."""
     _count: int = field(init=False, default=0)
     _kept: int = field(init=False, default=0)
 
@@ -72,6 +72,13 @@ class Clients:
             self.unjudged += 1
         while len(self._runs) > MOST_SESSIONS or (self._kept > MOST_KEPT and len(self._runs) > 1):
             self._judge(self._runs.popitem(last=False)[1])
+
+    def leave(self, session: str) -> None:
+        """Judge no client of a session any more: what it was given could not be read to the end."""
+        run = self._runs.get(session)
+        if run is not None:
+            self._kept -= len(run.seen)
+        self._runs[session] = None
 
     def results(self, revision: Revision) -> tuple[tuple[ClauseResult, ...], tuple[Finding, ...]]:
         """The outcomes of the clauses about clients, and the findings."""

@@ -280,6 +280,8 @@ class Tap:
     def _lose(self, reason: str) -> None:
         self.broke(Party.NETWORK, clean=False)
         self._watcher.lose(reason)
+        if self._session:
+            self._watcher.clients.leave(self._session)
 
     def _plain(self, data: bytes) -> bytes:
         if self._inflate is None:

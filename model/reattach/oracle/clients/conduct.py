@@ -183,9 +183,12 @@ def _retries(resumption: Resumption) -> list[Sent]:
 
 
 def _had_retry(resumption: Resumption) -> bool:
-    """Whether the client surely had a ``retry``: its cursor is that event's, or a later one."""
-    place, given = position_of(resumption), _retries(resumption)
-    return place is not None and bool(given) and resumption.past.index(given[0]) <= place
+    """Whether the client surely had the ``retry`` that counts: it came with the client's cursor, or before it."""
+    place, given, before = position_of(resumption), _retries(resumption), resumption.before
+    if place is None or not given or before is None or resumption.past.index(given[-1]) > place:
+        return False
+    last = given[-1].seen.observation  # one that came alone, without an id, has no place on the stream
+    return isinstance(last, Frame) and last.retry == before.retry_ms
 
 
 def _last_connection(resumption: Resumption) -> Exchange | None:
