@@ -496,3 +496,13 @@ def what_is_missing_comes_late_and_elsewhere(wire: Wire, bad: bool) -> None:
     listener.log("g1", "A", 1)
     listener.quiet().cut()
     call.settle(view)
+
+
+@twin("DEL-4", Fault.BROADCAST, holds=False)
+def two_calls_number_alike(wire: Wire, bad: bool) -> None:
+    """No call claims the numbers of the good one: each of its two calls may have counted for itself."""
+    session = wire.session()
+    one = session.call("A" if bad else "").answer().bare("a0")
+    two = session.call().answer().bare("b0")
+    one.log("a1", "A", 1).log("a2", "A", 2).result("a3").end()
+    two.log("b1", "A", 1).log("b2", "A", 2).result("b3").end()

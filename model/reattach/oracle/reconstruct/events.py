@@ -123,8 +123,11 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     event: Event | None = known
     if known is not None and message and (not known.message or other):
         collides, event = known, None
-    if event is None and key is not None and (label or key[9:]) not in session.reused:
+    if event is None and key is not None and (key[9:] if label is None else label) not in session.reused:
         event = session.keys.get(key)
+        if event is not None and label is not None and _is_another_series(view, event, label):
+            session.reused.add(label)
+            event = None
     previous, position = view.order[-1] if view.order else None, view.position
     first = event is None
     if event is None:
@@ -157,6 +160,16 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
 
 
 _NOTHING = (None, None, None, False)
+
+
+def _is_another_series(view: View, event: Event, label: str) -> bool:
+    """Whether a message may be numbered by another call than its like: two calls that number alike are two series.
+
+    Not where a call has claimed the numbers, nor where one stream may be the other.
+    """
+    kinds = (view.stream.kind, event.stream.kind)
+    apart = view.stream is not event.stream and StreamKind.REQUEST in kinds and StreamKind.UNKNOWN not in kinds
+    return apart and not event.session.is_claimed(label)
 
 
 def _put(view: View, event: Event) -> None:
