@@ -244,6 +244,32 @@ def test_the_command_judges_a_program_and_a_finding_is_seen_again(
     assert main(["replay", finding["replay"], "--target", "http://127.0.0.1:9/"]) == 2
 
 
+TELLS = """
+import json, sys, urllib.request
+said = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+    "capabilities": {}, "clientInfo": {"name": "hunter22bearer", "version": "1"}}}
+fields = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+    "Authorization": "Bearer hunter22bearer", "Cookie": "a=hunter22cookie; b=c"}
+urllib.request.urlopen(urllib.request.Request(sys.argv[1], json.dumps(said).encode(), fields)).read()
+print(json.dumps({"log": "hunter22bearer and hunter22cookie"}))
+"""
+
+
+def test_what_a_client_sent_as_a_credential_is_never_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    command = f"{sys.executable} {tmp_path / 'tells.py'} {{url}}"
+    report = tmp_path / "report.json"
+    options = ("--script", "undisturbed", "--format", "json", "--output", str(report), "--record", str(tmp_path))
+    run(capsys, "--command", command, *options, "--replays", str(tmp_path / "replays"))
+    recording = (tmp_path / "undisturbed.jsonl").read_text()
+    assert "log" in recording
+    assert recording.count("secret-") >= 3
+    written = [recording, report.read_text(), *(each.read_text() for each in (tmp_path / "replays").glob("*"))]
+    assert [text for text in written if "hunter22" in text] == []
+
+
 BASELINE = """
 [[expected]]
 clause = "CLI-4"

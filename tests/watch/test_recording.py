@@ -237,6 +237,14 @@ def test_a_credential_is_found_by_itself_too() -> None:
     assert redactor.observation(nothing, json.dumps(observation_to_json(nothing))) is None
 
 
+def test_a_cookie_is_found_by_itself_too() -> None:
+    redactor = GrowingRedactor()
+    redactor.tell_credential('sess=COOKIESECRET1234; mode=dark; other="QUOTEDSECRET="')
+    told = redactor.text("<COOKIESECRET1234> dark QUOTEDSECRET=")
+    assert "SECRET" not in told
+    assert " dark " in told  # shorter than a secret
+
+
 def test_many_sessions_have_many_pseudonyms(tmp_path: Path) -> None:
     recording = opened(tmp_path / "r.jsonl")
     for number in range(300):

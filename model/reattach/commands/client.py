@@ -133,8 +133,8 @@ def client(
     for each in result.runs if record is not None else ():
         assert record is not None
         entries = [Entry(observation, each.script.name) for observation in each.observations]
-        write_record(record / f"{each.script.name}.jsonl", entries, run)
-    presented = present(result.report, run, replays=_replays(result, run, replays))
+        write_record(record / f"{each.script.name}.jsonl", entries, run, result.credentials)
+    presented = present(result.report, run, credentials=result.credentials, replays=_replays(result, run, replays))
     if output is not None or format_ is not Format.TEXT:
         shared.write_report(presented, format_, output, registry)
     else:
@@ -155,7 +155,7 @@ def _replays(result: BenchResult, run: Run, folder: Path | None) -> Sequence[str
         return ()
     scripts: list[tuple[str, dict[str, Json]]] = [(finding.experiment, {}) for finding in report.findings]
     try:
-        return write_replays(folder or replay_folder(run), report, run, scripts)
+        return write_replays(folder or replay_folder(run), report, run, scripts, result.credentials)
     except OutputError as error:
         print(f"reattach: no replay files: {plain(str(error))}", file=sys.stderr)
         return (None,) * len(report.findings)

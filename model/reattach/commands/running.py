@@ -15,7 +15,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from reattach.clauses import About, load_registry
 from reattach.io.baseline import Baseline, entries_for
-from reattach.io.redact import without_query
+from reattach.io.redact import make_redactor, redact_report, without_query
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
 from reattach.live.clients.bench import BenchOptions, run_bench
@@ -147,7 +147,8 @@ def run_client_again(header: TraceHeader, command: str, profile: Profile) -> Aga
             result = asyncio.run(until_terminated(run_bench(options, registry, profile)))
         except KeyboardInterrupt as error:
             return Again(shown=False, tries=tries, report=Report(clauses=()), stopped=why_no_verdict(error))
-        again = evolve(_about(header, result.report), tries=tries, stopped=result.stopped)
+        shown = redact_report(result.report, make_redactor(credentials=result.credentials))
+        again = evolve(_about(header, shown), tries=tries, stopped=result.stopped)
         if again.shown or again.stopped:
             break
     return again

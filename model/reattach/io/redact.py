@@ -99,8 +99,7 @@ def make_redactor(
     sessions: dict[str, str] = {}
     replacements: dict[str, str] = {}
     for number, credential in enumerate(dict.fromkeys(credentials), start=1):
-        # `Bearer TOKEN` may come back as the token alone.
-        for form in (credential, credential.partition(" ")[2].strip()):
+        for form in _parts(credential):
             replacements.setdefault(form, f"secret-{number}")
     for observation in observations:
         if not isinstance(observation, Request | Response) or not observation.session:
@@ -120,6 +119,12 @@ def _redactor(sessions: Mapping[str, str], replacements: Mapping[str, str]) -> R
     alternatives = [_trie(sorted(long))] if long else []
     alternatives += [rf"(?<![A-Za-z0-9]){re.escape(form)}(?![A-Za-z0-9])" for form in short]
     return Redactor(sessions, re.compile("|".join(alternatives)) if alternatives else None, replacements)
+
+
+def _parts(credential: str) -> list[str]:
+    """A header's value, and what may come back of it alone: the token of `Bearer TOKEN`, the values of cookies."""
+    cookies = (pair.partition("=")[2].strip().strip('"') for pair in credential.split(";"))
+    return [credential, credential.partition(" ")[2].strip(), *(each for each in cookies if len(each) >= _SHORT)]
 
 
 def _forms(session: str, name: str, exact: bool) -> dict[str, str]:
@@ -183,9 +188,8 @@ class GrowingRedactor:
     def tell_credential(self, value: str) -> None:
         """A header was sent that holds a credential."""
         if value and not self._touch(value):
-            # `Bearer TOKEN` may come back as the token alone.
             name = f"secret-{self._digest(value)[:_SHORT]}"
-            self._add(value, _redactor({}, {form: name for form in (value, value.partition(" ")[2].strip()) if form}))
+            self._add(value, _redactor({}, {form: name for form in _parts(value) if form}))
 
     @property
     def credentials(self) -> tuple[str, ...]:

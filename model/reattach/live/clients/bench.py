@@ -59,6 +59,8 @@ class Run:
     script: Script
     observations: tuple[Observation, ...]
     ending: Ending
+    credentials: frozenset[str]
+    """Values of headers that must not be written."""
 
 
 @frozen(kw_only=True)
@@ -68,6 +70,8 @@ class BenchResult:
     report: Report
     runs: tuple[Run, ...]
     """Those that came to their end, in the order of the scripts."""
+    credentials: tuple[str, ...]
+    """Values of headers that must not be written."""
     revision: Revision
     """The newest that the client and the server agreed on."""
     client: str
@@ -130,6 +134,7 @@ async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgre
 async def run_script(options: BenchOptions, script: Script) -> Run:
     """One run: a server of its own, and the client until it ends or its time is over."""
     observations: list[Observation] = []
+    credentials: set[str] = set()
     watch = _Watch()
 
     def sink(observation: Observation, _: str) -> None:
@@ -147,7 +152,7 @@ async def run_script(options: BenchOptions, script: Script) -> Run:
         said = payload if isinstance(payload, Mapping) else None
         recorder.record(Printed(at=recorder.now(), payload=said, size=len(line)), script.name)
 
-    async with following(script, recorder, options.policy) as url:
+    async with following(script, recorder, options.policy, credentials) as url:
         running = asyncio.create_task(options.program.run(url, script.calls, printed))
         try:
             with contextlib.suppress(TimeoutError):
@@ -161,7 +166,7 @@ async def run_script(options: BenchOptions, script: Script) -> Run:
             await asyncio.wait({running})
         ending = running.result() if over else Ending(None)
         recorder.record(Exited(at=recorder.now(), status=ending.status), script.name)
-    return Run(script=script, observations=tuple(observations), ending=ending)
+    return Run(script=script, observations=tuple(observations), ending=ending, credentials=frozenset(credentials))
 
 
 class _Watch:
@@ -223,6 +228,7 @@ def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_m
     return BenchResult(
         report=bench.report(profile, revision, notes),
         runs=tuple(runs),
+        credentials=tuple(sorted(frozenset[str]().union(*(run.credentials for run in runs)))),
         revision=revision,
         client=next(filter(None, map(_client_of, runs)), ""),
         elapsed_ms=elapsed_ms,

@@ -30,6 +30,7 @@ from reattach.live.server.settings import Settings
 from reattach.live.server.tools import LEVEL
 from reattach.live.server.wire import STATE_KEY, Wire
 from reattach.live.sse import CommentLine, Decoder, Event
+from reattach.live.watch.heads import SECRETS, values
 from reattach.machine.cursor import ABSENT, Cursor, Presence, format_event_id, parse_cursor
 from reattach.machine.policy import Policy
 from reattach.machine.transition import Terminate, WriteEvent
@@ -51,14 +52,17 @@ class _OverError(Exception):
 
 
 @contextlib.asynccontextmanager
-async def following(script: Script, recorder: Recorder, policy: Policy) -> AsyncIterator[str]:
-    """Serve a script on the loopback interface until the context is left; gives the URL."""
+async def following(script: Script, recorder: Recorder, policy: Policy, credentials: set[str]) -> AsyncIterator[str]:
+    """Serve a script on the loopback interface until the context is left; gives the URL.
+
+    The credentials that the client sends are put into ``credentials``.
+    """
     numbers = evolve(
         policy, retry_ms=script.retry_ms, absence_ms=max(policy.absence_ms, ABSENCE_MS, script.retry_ms + ABSENCE_MS)
     )
     # A path that no one else asks for: ports are given again, and clients of servers that are gone come back to them.
     options = ServeOptions(settings=Settings(policy=numbers, path=f"/{secrets.token_hex(4)}/mcp"))
-    around = Scripted(script, recorder)
+    around = Scripted(script, recorder, credentials)
     async with serving(options, around.wrapping) as running:
         yield running.url
 
@@ -93,6 +97,8 @@ class Scripted:
 
     script: Script
     recorder: Recorder
+    credentials: set[str]
+    """Those that the client has sent, as values of headers."""
     endpoint: Endpoint = field(init=False)
     _seen: "Counter[tuple[Occasion, str]]" = field(init=False, factory=Counter)
     _streams: dict[tuple[str, int], _Stream] = field(init=False, factory=dict)
@@ -177,6 +183,8 @@ class _Exchange:
     async def answer(self, receive: Receive) -> None:
         """Record the request, and answer it or have it answered."""
         headers = self.request.headers
+        for name in SECRETS:
+            self.scripted.credentials.update(value.decode("latin-1") for value in values(self.scope["headers"], name))
         with contextlib.suppress(ValueError):
             self.payload = json.loads(self.body)
         message = self.payload if isinstance(self.payload, Mapping) else {}
