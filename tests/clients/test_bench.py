@@ -384,6 +384,7 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
         ("retry_ms = 20", "speed = 1", "unknown key: speed"),
         ('name = "', 'name = "../../evil/', "name: '../../evil/"),
         ('name = "', 'name = "A', "name: 'A"),
+        ("[[calls]]", "calls = [3]\n[x]", "calls[0]: a table is needed"),
         ('label = "a"', 'label = "a"\nafter = "b"', "calls[1]: after: 'b' is no other call's label"),
         ('label = "a"', 'label = "a"\nafter = "a"', "calls[1]: after: 'a' is no other call's label"),
         ("[[calls]]", SAME + "[[calls]]", "calls[2]: label: 'a' is that of another call"),

@@ -159,7 +159,8 @@ inside = true
 BAD_FILES: dict[str, str] = {
     "faults = [": "not TOML",
     'faults = ["cut it"]': "faults[1]: 'cut it': 'it' cannot be read here",
-    "faults = 3": "faults:",
+    "faults = 3": "faults: a list is needed",
+    "fault = 3": "fault: a list is needed",
     "fault = [1]": "a table is needed",
     "[[fault]]\nto = 'view'": "fault[1]: do: missing",
     "[[fault]]\ndo = 'cut'\n[[fault]]\ndo = 'explode'": "fault[2]: do: one of cut, reset,",

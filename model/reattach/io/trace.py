@@ -18,7 +18,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
-from attrs import field, fields, frozen, resolve_types
+from attrs import field, fields, frozen, has, resolve_types
 from cattrs import Converter, ForbiddenExtraKeysError, transform_error
 from cattrs.errors import BaseValidationError
 from cattrs.gen import make_dict_structure_fn, override
@@ -248,6 +248,8 @@ def _reason(exception: BaseException, type: type | None) -> str:
         return "missing"
     if isinstance(exception, ForbiddenExtraKeysError):
         return f"unknown key: {', '.join(sorted(exception.extra_fields))}"
+    if isinstance(exception, TypeError | AttributeError):  # cattrs takes for granted that a list is one
+        return f"{'a table' if type is not None and has(type) else 'a list'} is needed"
     return str(exception)
 
 
