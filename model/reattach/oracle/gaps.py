@@ -109,8 +109,13 @@ def _by_number(view: View, start: Event | None) -> Gap | None:
         missing = [n for n in range(begin + 1, max(have)) if n not in have][:256]
         form = "{}:{}" if label.startswith("progress:") else "{}#{}"
         keys = tuple(key for n in missing if not _elsewhere(view, key := form.format(label, n)))
-        if keys:
-            return Gap(keys, have[min(n for n in have if n > missing[0])], _known(view, keys))
+        if not keys:
+            continue
+        if not view.stream.session.is_claimed(label) or label.startswith("progress:"):
+            numbers = [event.number for event in view.stream.messages if event.number is not None]
+            if len(missing) > sum(each.label == label and each.n < missing[0] for each in numbers):
+                continue  # nobody said that these numbers count: a leap beyond all that came before is no loss
+        return Gap(keys, have[min(n for n in have if n > missing[0])], _known(view, keys))
     return None
 
 

@@ -506,3 +506,18 @@ def two_calls_number_alike(wire: Wire, bad: bool) -> None:
     two = session.call().answer().bare("b0")
     one.log("a1", "A", 1).log("a2", "A", 2).result("a3").end()
     two.log("b1", "A", 1).log("b2", "A", 2).result("b3").end()
+
+
+@twin("DEL-2", Fault.SILENT_GAP, holds=False)
+def progress_leaps(wire: Wire, bad: bool) -> None:
+    """It need only grow: one that leaps beyond all its steps has lost nothing, one that skips a step has."""
+    session = wire.session()
+    call = session.call().answer().bare("a0")
+    for n in range(1, 6):
+        call.event(f"a{n}", _progress(n))
+    call.cut()
+    resume(session, "a5").event("a6", _progress(7 if bad else 50)).event("a7", _progress(8 if bad else 100)).quiet()
+
+
+def _progress(n: int) -> Any:
+    return {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "t", "progress": n}}
