@@ -48,6 +48,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "no sentence": (["--target", TARGET, "--fault", "explode"], "it has to begin with one of"),
     "no file": (["--target", TARGET, "--faults", "none.toml"], "none.toml: cannot be read"),
     "no folder": (["--target", TARGET, "--record", "none/r.jsonl"], "cannot be written"),
+    "one file for two": (["--target", TARGET, "--record", "r.jsonl", "--output", "./r.jsonl"], "the same file"),
     "a name with a port": (["--target", TARGET, "--allow-host", "a:1"], "without a port"),
     "no policy": (["--target", TARGET, "--policy", "none.toml"], "neither a preset"),
     "no CA": (["--target", "https://127.0.0.1:9/", "--ca", "none.pem"], "cannot use the CA file"),

@@ -12,7 +12,7 @@ from reattach.commands import options as shared
 from reattach.commands.running import Probed, run_probe
 from reattach.io.baseline import read_baseline
 from reattach.io.digests import Payloads
-from reattach.io.files import OutputError, check_writable
+from reattach.io.files import OutputError, check_apart
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
@@ -88,8 +88,7 @@ def probe(
         plateau_ms=shared.milliseconds(plateau),
         only=clauses,
     )
-    for file in filter(None, (output, record)):
-        check_writable(file)
+    check_apart(output, record)
     # What repeats the run: the seed, and what differs from the defaults. How it is reported is left to the reader.
     repeat = command_line(
         "reattach",

@@ -17,7 +17,7 @@ from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
 from reattach.io.digests import Payloads
 from reattach.io.exchange import steps_of
-from reattach.io.files import check_writable
+from reattach.io.files import check_apart
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present
@@ -117,9 +117,7 @@ def watch(
         record=record,
         payloads=payloads,
     )
-    for path in (output, record):
-        if path is not None:
-            check_writable(path)
+    check_apart(output, record)
     command = command_line(
         "reattach",
         "watch",

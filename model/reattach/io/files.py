@@ -57,6 +57,17 @@ def check_writable(path: Path) -> None:
         raise OutputError(path, error.strerror or str(error)) from error
 
 
+def check_apart(output: Path | None, record: Path | None) -> None:
+    """Find out the same of a report and a recording, which are two files. Raises OutputError."""
+    for path in (output, record):
+        if path is not None:
+            check_writable(path)
+    if output is None or record is None or output.resolve() != record.resolve():
+        return
+    if output.is_file() or not output.exists():  # a device is no file that either would replace
+        raise OutputError(output, "the report and the recording are to be the same file (--output, --record)")
+
+
 def make_folder(path: Path) -> None:
     """Make a folder, with those above it, unless it is there. Raises OutputError."""
     try:
