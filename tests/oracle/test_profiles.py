@@ -158,3 +158,11 @@ def test_after_a_restart_nothing_from_before_is_held_against_the_server() -> Non
     session.delete(404)
     assert wire.faults() == set()
     assert "restarted" in " ".join(wire.oracle.report().notes)
+
+
+def test_a_session_that_was_gone_for_a_resumption_is_not_said_to_have_died_of_it() -> None:
+    wire = Wire(complete=False)
+    session = wire.session()
+    session.get("x-1").refuse(404, "session-unknown")
+    session.delete(404)
+    assert wire.faults() == set()

@@ -306,11 +306,3 @@ def a_good_cursor_is_500(wire: Wire, bad: bool) -> None:
         session.get("a1").refuse(500)
     else:
         resume(session, "a1").quiet()
-
-
-@twin("CUR-10", Fault.BAD_CURSOR_KILLS_SESSION, holds=False)
-def a_session_was_gone_for_its_cursor_too(wire: Wire, bad: bool) -> None:
-    """A resumption that is answered 404, where no budget is declared, may have come to a session that had ended."""
-    session = wire.session()
-    session.get("x-1").refuse(400 if bad else 404, "session-unknown")
-    session.delete(404)

@@ -284,7 +284,7 @@ def the_session_survives(run: Run, moment: Answered) -> Iterator[Judgement]:
     if may_have_ended(run, refused) or may_have_ended(run, exchange) or exchange.status >= 500:
         return
     was_refused = refused.resolution is Resolution.REFUSED
-    if exchange.status == refused.status == 404 and run.declaration.absence_ms is None:
+    if exchange.status == refused.status == 404 and run.declaration.absence_ms is None and not refused.bad:
         return  # it was gone by then, it seems: a server that declares no budget may end a session at any time
     if exchange.status == 404:
         yield Broken(
