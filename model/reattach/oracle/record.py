@@ -179,6 +179,8 @@ class Stream:
     """The delivery of its last response."""
     steps: int = 0
     """Successive progress notifications that differed by exactly one; -1 once any did not."""
+    counts: dict[str, int] = field(factory=dict)
+    """By label of log messages that no call claims: the newest number, while they count 1, 2, 3; else 0."""
 
     def log_after(self, event: Event | None) -> list[Event]:
         """The known events after ``event``, with or without a message, in order."""

@@ -521,3 +521,11 @@ def progress_leaps(wire: Wire, bad: bool) -> None:
 
 def _progress(n: int) -> Any:
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": "t", "progress": n}}
+
+
+@twin("DEL-6", Fault.OUT_OF_ORDER, holds=False)
+def a_label_beside_a_number_that_counts_nothing(wire: Wire, bad: bool) -> None:
+    """The length of a queue. Where a call asks for the label, it is a numbering."""
+    session = wire.session()
+    call = session.call("queue" if bad else "").answer().bare("a0")
+    call.log("a1", "queue", 9).log("a2", "queue", 4).cut()

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.oracle.flat import AnyFrame, FlatFrame
-from reattach.oracle.message import digest, said
+from reattach.oracle.message import Numbered, digest, is_progress, said
 from reattach.oracle.moments import (
     Delivered,
     Moment,
@@ -30,6 +30,8 @@ from reattach.oracle.record import (
 )
 
 _RESUMED = "notifications/resumed"
+_MOST_LABELS = 64
+"""Series of one stream whose numbers are followed."""
 _REQUIRED = ("notifications/resumption_required", "notifications/resumption-required")
 
 
@@ -113,6 +115,8 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     if session.opener is view.exchange:
         learn_revision(view.exchange, payload)
     known = session.events.get(frame.id) if frame.id else None
+    if number is not None and known is None and not is_progress(number) and not _is_numbering(view, number):
+        key = label = number = None
     other = known is not None and message and known.digest != digest(payload)
     if message and (known is None or other):
         owner = owner_of(run, view, frame, key, label)
@@ -160,6 +164,24 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
 
 
 _NOTHING = (None, None, None, False)
+
+
+def _is_numbering(view: View, number: Numbered) -> bool:
+    """Whether a number may be taken for its message's place: a call claims it, or it counts 1, 2, 3 as it came.
+
+    A resumption may leave some out, which is a loss. Where none could, the number is ordinary data.
+    """
+    stream, label = view.stream, number.label
+    if stream.session.is_claimed(label):
+        return True
+    newest, loose = stream.counts.get(label), not view.resumed and len(stream.views) == 1
+    if newest is None and len(stream.counts) >= _MOST_LABELS:
+        return False
+    if newest == 0 or (number.n != (newest or 0) + 1 and (loose or newest is None)) or number.n > 2 * (newest or 0) + 1:
+        stream.counts[label] = 0
+        return False
+    stream.counts[label] = max(newest or 0, number.n)
+    return True
 
 
 def _is_another_series(view: View, event: Event, label: str) -> bool:
