@@ -190,14 +190,26 @@ def test_a_server_that_ends_stops_the_soak_and_what_was_found_stays() -> None:
     assert result.soak.rounds_of(Phase.SESSIONS)
 
 
+def with_a_crowd(process: "subprocess.Popen[str]") -> psutil.Process:
+    """The server that a soak has started, once several sessions are at it: what comes before is no soak yet."""
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline and process.poll() is None:
+        for child in psutil.Process(process.pid).children():
+            connections = [each for each in child.net_connections() if each.status == psutil.CONN_ESTABLISHED]
+            if len(connections) >= 4:
+                return child
+        time.sleep(0.01)
+    process.kill()
+    raise AssertionError("nobody came")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_soak_reports_what_it_has_and_ends_the_server(number: signal.Signals) -> None:
     words = ["soak", "--command", command("--policy", "short"), "--sessions", "5", "--seed", "1"]
     with subprocess.Popen(
         [sys.executable, "-m", "reattach.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(7)
-        (server,) = psutil.Process(process.pid).children()
+        server = with_a_crowd(process)
         process.send_signal(number)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 3
