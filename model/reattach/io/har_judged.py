@@ -39,7 +39,7 @@ def judge_har(path: Path, *, profile: Profile, declaration: Declaration | None =
     try:
         for endpoint in har.endpoints:
             header = TraceHeader(target=endpoint.url, revision=endpoint.revision)
-            judging = begin(path, header, profile=profile, declaration=_without_ages(promised), registry=registry)
+            judging = begin(path, header, profile=profile, declaration=_as_far_as_it_binds(promised), registry=registry)
             try:
                 for observation in endpoint.observations:
                     judging.omissions.see(observation)
@@ -63,9 +63,9 @@ def judge_har(path: Path, *, profile: Profile, declaration: Declaration | None =
     )
 
 
-def _without_ages(declaration: Declaration) -> Declaration:
-    """What is declared, without the age of events: when within a body one came, nobody knows."""
-    return evolve(declaration, window_ms=None)
+def _as_far_as_it_binds(declaration: Declaration) -> Declaration:
+    """What is declared, without what a HAR does not show: when within a body an event came, and what ends a session."""
+    return evolve(declaration, window_ms=None, absence_ms=None)
 
 
 def _as_far_as_shown(report: Report) -> Report:
@@ -104,6 +104,10 @@ def _notes(har: Har, promised: Declaration) -> tuple[str, ...]:
         (
             promised.window_ms is not None,
             "Not held against it, since a HAR does not say when an event came: window_ms.",
+        ),
+        (
+            promised.absence_ms is not None,
+            "Not held against it, since a HAR shows neither restarts nor whether a reader read: absence_ms.",
         ),
         *(
             (
