@@ -3,16 +3,14 @@
 `make test-real` installs the browser. Where there is none these tests are skipped, except in continuous integration.
 """
 
-import importlib.util
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from attrs import define, evolve, field
+from tests.browser.chromium import chromium, needs_chromium
 from tests.io.hostile import hostile
 from tests.project.readme import SAMPLE
 
@@ -24,13 +22,7 @@ from reattach.io.run import Presented, Run
 from reattach.io.trace import read_trace
 from reattach.oracle.verdict import ClauseResult, Level, Outcome, Report
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-READY = CHROMIUM is not None and importlib.util.find_spec("playwright") is not None
-
-pytestmark = [
-    pytest.mark.real,
-    pytest.mark.skipif(not READY and not os.environ.get("CI"), reason="needs Chromium and Playwright: make test-real"),
-]
+pytestmark = [pytest.mark.real, needs_chromium]
 
 REGISTRY = load_registry()
 ATTACKS = [
@@ -88,14 +80,8 @@ class Opened:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    assert CHROMIUM is not None, "there is no Chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium's sandbox does not work for root, as which containers run.
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

@@ -3,11 +3,9 @@
 `make test-real` installs both. Where one of them is not, its test is skipped, except in continuous integration.
 """
 
-import importlib.util
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -20,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.browser.chromium import chromium, needs_chromium
 from tests.commands.test_probe import environment
 from tests.io.hars import INITIALIZE
 
@@ -28,16 +27,11 @@ from reattach.live.target import free_port
 
 ROOT = Path(__file__).parents[2]
 PAGE = Path(__file__).with_name("page.js")
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MITMDUMP = ROOT / ".venvs" / "mitmproxy" / "bin" / "mitmdump"
 IN_CI = bool(os.environ.get("CI"))
 BOUND = 60
 MUTANT = "inclusive-cursor"
 
-browser_only = pytest.mark.skipif(
-    not IN_CI and (CHROMIUM is None or importlib.util.find_spec("playwright") is None),
-    reason="needs Chromium and Playwright: make test-real",
-)
 proxy_only = pytest.mark.skipif(not IN_CI and not MITMDUMP.is_file(), reason="needs mitmproxy: make test-real")
 pytestmark = pytest.mark.real
 
@@ -60,18 +54,12 @@ def server(*options: str) -> Iterator[str]:
 
 def browse(url: str, file: Path) -> None:
     """What a page does with the server, recorded by the browser."""
-    assert CHROMIUM is not None, "there is no Chromium"
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        # Chromium's sandbox does not work for root, as which containers run.
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         context = browser.new_context(record_har_path=file)
         page = context.new_page()
         page.goto(url)
         assert page.evaluate(PAGE.read_text(encoding="utf-8"), url) == 404
         context.close()
-        browser.close()
 
 
 @contextmanager
@@ -145,7 +133,7 @@ def is_found(code: int, report: dict[str, Any], file: Path) -> None:
     assert "Last-Event-ID" in {pair["name"] for pair in entries[number - 1]["request"]["headers"]}
 
 
-@browser_only
+@needs_chromium
 def test_what_a_browser_recorded_is_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "browser.har"
     with server() as url:

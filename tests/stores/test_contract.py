@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from _pytest.outcomes import OutcomeException
 from tests.stores import samples
 
 import reattach.store_contract
@@ -66,7 +67,7 @@ def outcomes(contract: EventStoreContract, *tests: str) -> dict[str, str]:
     for name in tests or TESTS:
         try:
             getattr(contract, name)()
-        except (pytest.fail.Exception, pytest.skip.Exception) as outcome:
+        except OutcomeException as outcome:
             became[name] = f"{outcome.msg}"
         else:
             became[name] = "passed"
