@@ -4,22 +4,22 @@ The judges are those of the client bench. Nobody prints here what was applied, a
 cancellation was, so only those clauses are judged that the wire alone decides.
 """
 
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
 
 from attrs import define, evolve, field
 
-from reattach.clauses import About, Registry
+from reattach.clauses import Registry
 from reattach.machine.revision import Revision
 from reattach.oracle.clients import bench  # noqa: F401  (importing registers the judges)
 from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside
 from reattach.oracle.clients.judgement import JUDGES, Unseen
-from reattach.oracle.judges.base import Held
+from reattach.oracle.clients.tally import Tally
 from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Body, Frame, Observation, Request
 from reattach.oracle.reconstruct.forgetting import compact
 from reattach.oracle.record import Seen
-from reattach.oracle.verdict import ClauseResult, Finding, Kind, Outcome, Profile
+from reattach.oracle.verdict import ClauseResult, Finding, Profile
 
 ON_THE_WIRE = ("CLI-1", "CLI-3", "CLI-4", "CLI-5", "CLI-10", "CLI-11")
 """The clauses about clients that what passes can decide."""
@@ -42,8 +42,7 @@ class Clients:
     on_finding: Callable[[Finding], None]
     unjudged: int = field(init=False, default=0)
     """Sessions that were too long to be kept."""
-    _ledger: Ledger = field(init=False)
-    _held: Counter[str] = field(init=False, factory=Counter)
+    _tally: Tally = field(init=False)
     _unseen: dict[str, str] = field(init=False, factory=dict)
     """By clause, why it could not be decided, the last time."""
     _runs: "OrderedDict[str, Beside | None]" = field(init=False, factory=OrderedDict)
@@ -52,7 +51,7 @@ class Clients:
     _kept: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self._ledger = Ledger(self.registry)
+        self._tally = Tally(self.registry)
 
     def take(self, session: str, observation: Observation) -> None:
         """Take what a client of a session sent, or was given."""
@@ -84,27 +83,11 @@ class Clients:
         """The outcomes of the clauses about clients, and the findings."""
         while self._runs:
             self._judge(self._runs.popitem(last=False)[1])
-        findings = tuple(evolve(each, places=()) for each in self._ledger.findings(self.profile))
-        broken = {each.clause for each in findings if each.kind is not Kind.UNDEFINED_AREA}
-        clauses = (
-            self._result(clause.id, broken)
-            for clause in self.registry.values()
-            if clause.about is About.CLIENT
-            and revision in clause.revisions
-            and (clause.obliges(self.profile) or clause.id in broken)
-        )
-        return tuple(clauses), findings
+        clauses, findings = self._tally.results(self.profile, revision, self._why)
+        return clauses, tuple(evolve(each, places=()) for each in findings)
 
-    def _result(self, clause: str, broken: set[str]) -> ClauseResult:
-        outcome = Outcome.VIOLATED if clause in broken else Outcome.HELD if self._held[clause] else Outcome.NOT_OBSERVED
-        why = self._unseen.get(clause, _NEVER) if clause in ON_THE_WIRE else _SILENT
-        return ClauseResult(
-            clause=clause,
-            level=self.registry[clause].level,
-            outcome=outcome,
-            observations=self._ledger.observed[clause],
-            note=why if outcome is Outcome.NOT_OBSERVED else "",
-        )
+    def _why(self, clause: str) -> str:
+        return self._unseen.get(clause, _NEVER) if clause in ON_THE_WIRE else _SILENT
 
     def _judge(self, run: Beside | None) -> None:
         if run is None:
@@ -115,8 +98,7 @@ class Clients:
                 if isinstance(judgement, Unseen):
                     self._unseen[clause] = judgement.why
                 else:
-                    self._held[clause] += isinstance(judgement, Held)
-                    self._ledger.enter(judgement, self.profile)
+                    self._tally.enter(judgement, self.profile)
 
     def _look_for_a_storm(self, run: Beside) -> None:
         """Tell of a storm while it lasts: it is entered when the session is judged."""

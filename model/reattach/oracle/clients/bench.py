@@ -1,20 +1,18 @@
 """Runs of a client against scripts, judged: the outcome of every clause about clients, and the findings."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from attrs import define, field
 
-from reattach.clauses import About, Registry
+from reattach.clauses import Registry
 from reattach.machine.revision import Revision
 from reattach.oracle.clients import conduct, cursors  # noqa: F401  (importing registers the judges)
 from reattach.oracle.clients.beside import Beside
 from reattach.oracle.clients.judgement import JUDGES, Unseen
-from reattach.oracle.judges.base import Held
-from reattach.oracle.ledger import Ledger
+from reattach.oracle.clients.tally import Tally
 from reattach.oracle.observation import Observation
 from reattach.oracle.record import Seen
-from reattach.oracle.verdict import ClauseResult, Kind, Outcome, Profile, Report
+from reattach.oracle.verdict import Profile, Report
 
 JUDGED: frozenset[str] = frozenset(JUDGES)
 """The clauses that the bench can judge."""
@@ -26,16 +24,15 @@ class Bench:
     """Enters runs, each whole; says what they come to."""
 
     registry: Registry
-    ledger: Ledger = field(init=False)
+    _tally: Tally = field(init=False)
     _runs: list[Beside] = field(init=False, factory=list)
     """Those that have not been judged."""
     _unseen: dict[str, list[str]] = field(init=False, factory=dict)
     """By clause, why runs could not decide it."""
-    _held: Counter[str] = field(init=False, factory=Counter)
     _unread: int = field(init=False, default=0)
 
     def __attrs_post_init__(self) -> None:
-        self.ledger = Ledger(self.registry)
+        self._tally = Tally(self.registry)
 
     def enter(self, script: str, observations: Sequence[Observation]) -> None:
         """Enter a whole run against a script."""
@@ -53,34 +50,14 @@ class Bench:
                     if isinstance(judgement, Unseen):
                         self._unseen.setdefault(judgement.clause, []).append(judgement.why)
                     else:
-                        self._held[judgement.clause] += isinstance(judgement, Held)
-                        self.ledger.enter(judgement, profile)
+                        self._tally.enter(judgement, profile)
 
     def report(self, profile: Profile, revision: Revision, notes: Iterable[str] = ()) -> Report:
         """The outcome of every clause about clients that belongs to the profile, and all findings."""
         self._judge(profile)
-        findings = self.ledger.findings(profile)
-        broken = {finding.clause for finding in findings if finding.kind is not Kind.UNDEFINED_AREA}
-        clauses = [
-            self._result(clause.id, broken)
-            for clause in self.registry.values()
-            if clause.about is About.CLIENT
-            and revision in clause.revisions
-            and (clause.obliges(profile) or clause.id in broken)
-        ]
+        clauses, findings = self._tally.results(profile, revision, self._note)
         others = f"{self._unread} lines of the program are none of the contract." if self._unread else ""
-        return Report(clauses=tuple(clauses), findings=findings, notes=tuple(filter(None, (*notes, others))))
-
-    def _result(self, clause: str, broken: set[str]) -> ClauseResult:
-        seen = self.ledger.observed[clause]
-        outcome = Outcome.VIOLATED if clause in broken else Outcome.HELD if self._held[clause] else Outcome.NOT_OBSERVED
-        return ClauseResult(
-            clause=clause,
-            level=self.registry[clause].level,
-            outcome=outcome,
-            observations=seen,
-            note=self._note(clause) if outcome is Outcome.NOT_OBSERVED else "",
-        )
+        return Report(clauses=clauses, findings=findings, notes=tuple(filter(None, (*notes, others))))
 
     def _note(self, clause: str) -> str:
         """The reasons, those of the most runs first."""
