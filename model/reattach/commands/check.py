@@ -1,6 +1,7 @@
 """``reattach check``: recordings judged, without any server."""
 
 import contextlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,11 +9,11 @@ from typing import Annotated
 
 import typer
 from attrs import evolve
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn, TextColumn
 
 from reattach.clauses import load_registry
 from reattach.commands import options as shared
+from reattach.commands.progress import bar
 from reattach.io.baseline import Baseline, entries_for, read_baseline
 from reattach.io.cluster import on_cluster
 from reattach.io.files import check_writable
@@ -109,22 +110,14 @@ def _entries_for_all(judged: Sequence[Judged], expected: Baseline) -> Baseline:
 
 @contextlib.contextmanager
 def _progress(files: int) -> Iterator[Callable[[Judged], None]]:
-    """Says what is bad about a file, and how far it is: with a bar on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("judging"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TextColumn("files"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        waiting = bar.add_task("", total=files)
+    """Says what is bad about a file, and how far it is."""
+    with bar("judging", MofNCompleteColumn(), TextColumn("files")) as update:
+        done = itertools.count(1)
+        update(0, files)
 
         def on_judged(judged: Judged) -> None:
             if judged.problem is not None:
                 print(f"reattach: {plain(str(judged.problem))}", file=sys.stderr)
-            bar.advance(waiting)
+            update(next(done), files)
 
         yield on_judged

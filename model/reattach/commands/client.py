@@ -1,19 +1,17 @@
 """``reattach client``: a client program, judged by what it does against scripted servers."""
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from attrs import evolve
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from reattach.clauses import load_registry
 from reattach.commands import options as shared
+from reattach.commands.progress import bar
 from reattach.commands.running import until_terminated
 from reattach.commands.serve import mutant_for
 from reattach.io.baseline import Baseline, entries_for, read_baseline
@@ -25,7 +23,7 @@ from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
 from reattach.io.trace import Entry
-from reattach.live.clients.bench import AT_ONCE, BenchOptions, BenchResult, OnProgress, run_bench
+from reattach.live.clients.bench import AT_ONCE, BenchOptions, BenchResult, run_bench
 from reattach.live.clients.program import CommandProgram
 from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script, random_script
 from reattach.oracle.observation import Json
@@ -117,7 +115,11 @@ def client(
     )
     run = Run(target=command, profile=profile.value, seed=chosen_seed, command=repeat, fail_on=fail_on)
     try:
-        with _progress() as on_progress:
+        with bar("judging the client") as update:
+
+            def on_progress(done: int, total: int, running: Sequence[str]) -> None:
+                update(done, total, ", ".join(running))
+
             result = asyncio.run(until_terminated(run_bench(options, registry, profile, on_progress)))
     except KeyboardInterrupt:
         print("reattach: interrupted before anything was found", file=sys.stderr)
@@ -159,24 +161,3 @@ def _replays(result: BenchResult, run: Run, folder: Path | None) -> Sequence[str
     except OutputError as error:
         print(f"reattach: no replay files: {plain(str(error))}", file=sys.stderr)
         return (None,) * len(report.findings)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[OnProgress]:
-    """A bar on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda done, total, running: None
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("judging the client", markup=False),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False, style="dim"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total, running: bar.update(
-            task, total=total, completed=done, description=", ".join(running)[: max(console.width - 60, 10)]
-        )

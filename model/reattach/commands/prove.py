@@ -3,18 +3,18 @@
 import contextlib
 import importlib.util
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from attrs import frozen
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import MofNCompleteColumn
 
 from reattach.clauses import load_registry, registry_path
 from reattach.commands.options import show
+from reattach.commands.progress import bar
 from reattach.io.files import OutputError, check_writable, write_atomically
 
 if TYPE_CHECKING:
@@ -83,13 +83,13 @@ def prove(
     task = Task(engines=engines, replay=True, record=not chosen, emit=emit_smt)
     refuted: tuple[Refuted, ...] = ()
     with _terminable():
-        with _progress("proving") as advance:
+        with bar("proving", MofNCompleteColumn()) as update:
             proved = proof.prove(
-                chosen, task, on_decided=lambda each, done, total: advance(done, total, each.obligation)
+                chosen, task, on_decided=lambda each, done, total: update(done, total, each.obligation)
             )
         if mutants and not proved.interrupted:
-            with _progress("refuting mutants") as advance, contextlib.suppress(KeyboardInterrupt):
-                refuted = proof.refute(chosen, on_refuted=lambda each, done, total: advance(done, total, each.mutant))
+            with bar("refuting mutants", MofNCompleteColumn()) as update, contextlib.suppress(KeyboardInterrupt):
+                refuted = proof.refute(chosen, on_refuted=lambda each, done, total: update(done, total, each.mutant))
     whole = not chosen and not proved.interrupted
     left = ledger.unexecuted(proved) if whole else ()
     counts = _counts(refuted)
@@ -150,26 +150,3 @@ def _terminable() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextlib.contextmanager
-def _progress(label: str) -> "Iterator[Callable[[int, int, str], None]]":
-    """A bar on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda done, total, name: None
-        return
-    columns = (
-        TextColumn(label, markup=False),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False, style="dim"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def advance(done: int, total: int, name: str) -> None:
-            bar.update(task, total=total, completed=done, description=name[: max(console.width - 60, 10)])
-
-        yield advance

@@ -10,10 +10,10 @@ from collections.abc import Collection, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import TextColumn
 
 from reattach.clauses import About, load_registry
+from reattach.commands.progress import bar
 from reattach.io.baseline import Baseline, entries_for
 from reattach.io.redact import make_redactor, redact_report, without_query
 from reattach.io.run import FailOn, Run
@@ -220,30 +220,11 @@ def _campaign(now: ProbeProgress) -> str:
 
 @contextlib.contextmanager
 def _progress(label: str) -> Iterator[OnProgress]:
-    """A bar on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn(label, markup=False),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[findings]} found", markup=False),
-        TextColumn("{task.description}", markup=False, style="dim"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, findings=0)
+    """How far a probe is: the time is what is shared out, and the racy experiments go on until it is over."""
+    with bar(label, TextColumn("{task.fields[findings]} found", markup=False), findings=0) as update:
 
         def show(now: ProbeProgress) -> None:
-            # The time is what is shared out: the racy experiments go on until it is over.
-            bar.update(
-                task,
-                total=now.budget_ms,
-                completed=min(now.elapsed_ms, now.budget_ms),
-                findings=now.findings,
-                description=(_campaign(now) or ", ".join(now.running))[: max(console.width - 70, 10)],
-            )
+            words = _campaign(now) or ", ".join(now.running)
+            update(min(now.elapsed_ms, now.budget_ms), now.budget_ms, words, findings=now.findings)
 
         yield show

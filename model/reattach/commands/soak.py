@@ -1,18 +1,15 @@
 """``reattach soak``."""
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 from attrs import evolve
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from reattach.clauses import load_registry
 from reattach.commands import options as shared
+from reattach.commands.progress import bar
 from reattach.commands.running import NO_VERDICT, until_terminated, why_no_verdict
 from reattach.io.baseline import read_baseline
 from reattach.io.files import check_writable
@@ -23,7 +20,7 @@ from reattach.io.redact import query_credentials, without_query
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
-from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakProgress, SoakResult
+from reattach.live.soak.options import SoakOptions, SoakProgress, SoakResult
 from reattach.live.soak.soak import soak as soaked
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.soak import Phase
@@ -173,7 +170,12 @@ def _declaration(policy: str | None, idle: float | None) -> Declaration:
 def _run(options: SoakOptions, run: Run) -> tuple[SoakResult | None, Run]:
     """Soak with progress; SIGINT and SIGTERM end it with what was found so far."""
     try:
-        with _progress() as on_progress:
+        with bar("soaking") as update:
+
+            def on_progress(now: SoakProgress) -> None:
+                words = f"{now.phase.value} {now.rounds}, {now.resident // _MB} MB; {now.said}"
+                update(min(now.elapsed_ms, now.budget_ms), now.budget_ms, words)
+
             result = asyncio.run(until_terminated(soaked(options, on_progress)))
     except NO_VERDICT as error:
         return None, evolve(run, stopped=why_no_verdict(error))
@@ -186,32 +188,3 @@ def _run(options: SoakOptions, run: Run) -> tuple[SoakResult | None, Run]:
         elapsed_ms=result.elapsed_ms,
         stopped=result.stopped,
     )
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[OnSoakProgress]:
-    """A bar on standard error, on a terminal only."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("soaking", markup=False),
-        BarColumn(bar_width=20),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}", markup=False, style="dim"),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def show(now: SoakProgress) -> None:
-            words = f"{now.phase.value} {now.rounds}, {now.resident // _MB} MB; {now.said}"
-            bar.update(
-                task,
-                total=now.budget_ms,
-                completed=min(now.elapsed_ms, now.budget_ms),
-                description=words[: max(console.width - 50, 10)],
-            )
-
-        yield show
