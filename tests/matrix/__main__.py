@@ -12,12 +12,13 @@ from pathlib import Path
 from attrs import asdict
 from rich.console import Console
 from tests.matrix.command import at_least, ending, parse, parser_for
+from tests.matrix.document import Made, to_json
 from tests.matrix.known import Defect, missed, read_known
 from tests.matrix.known import to_markdown as known_to_markdown
 from tests.matrix.manifest import ROOT, Server, build, servers
 from tests.matrix.pages import write_pages
 from tests.matrix.runs import Planned, Purpose, Ran, ReportError, last_run, plan, run
-from tests.matrix.table import Made, Matrix, matrix_of, to_json, to_markdown
+from tests.matrix.table import Matrix, matrix_of, to_markdown
 
 from reattach.clauses import Registry, load_registry
 

@@ -1,11 +1,10 @@
 """The matrix: servers by clauses, as data (docs/matrix.json) and as the page that is written from the data alone."""
 
-import json
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from attrs import field, frozen
-from cattrs.preconf.json import make_converter
+from tests.matrix.document import Made
 from tests.matrix.manifest import Server
 from tests.matrix.runs import HAND_OVER, ISOLATION, SHORT_SECONDS, Found, Purpose, Ran, Report
 
@@ -123,16 +122,6 @@ def alarms_of(name: str, whole: Said, judged: Sequence[Said] = (), shown: Sequen
 
 
 @frozen(kw_only=True)
-class Made:
-    """How a matrix was made."""
-
-    day: str
-    seed: int
-    seconds: int
-    """How long it all took, builds included."""
-
-
-@frozen(kw_only=True)
 class Matrix(Made):
     """Every server, probed on one day."""
 
@@ -143,20 +132,6 @@ class Matrix(Made):
     def alarms(self) -> list[str]:
         """What fails a run of the matrix, a line each."""
         return [line for row in self.rows for line in row.alarms()]
-
-
-_CONVERTER = make_converter()
-
-
-def to_json(matrix: Matrix) -> str:
-    """The data, as the file holds it."""
-    return json.dumps(_CONVERTER.unstructure(matrix), indent=0, ensure_ascii=False) + "\n"
-
-
-def from_json(text: str) -> Matrix:
-    """Read what ``to_json`` wrote."""
-    document: Any = json.loads(text)
-    return _CONVERTER.structure(document, Matrix)
 
 
 def matrix_of(ran: Sequence[Ran], made: Made) -> Matrix:

@@ -9,6 +9,7 @@ from tests.matrix.pages import finding_page, write_pages
 from tests.matrix.runs import Found
 from tests.matrix.table import FAILING, Matrix
 from tests.matrix.test_table import GAP, SERVER, matrix, ran
+from tests.matrix.usage import exit_code
 
 from reattach.clauses import load_registry
 from reattach.io.trace import TraceError
@@ -32,11 +33,7 @@ def test_bad_usage_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], says: str
 ) -> None:
     monkeypatch.setattr(command, "REPORTS", tmp_path)
-    try:
-        code = command.main(words)
-    except SystemExit as ended:
-        code = int(str(ended.code))
-    assert code == 2
+    assert exit_code(command.main, words) == 2
     assert says in capsys.readouterr().err
 
 

@@ -8,12 +8,13 @@ import pytest
 from attrs import evolve
 from tests.matrix import runs
 from tests.matrix.__main__ import page
+from tests.matrix.document import Made, from_json, to_json
 from tests.matrix.known import Defect, missed, read_known
 from tests.matrix.known import to_markdown as known_to_markdown
 from tests.matrix.manifest import ROOT, ManifestError, Server, Variant, servers
 from tests.matrix.pages import finding_name, server_page
 from tests.matrix.runs import Found, Purpose, Ran
-from tests.matrix.table import FAILING, Made, Matrix, from_json, matrix_of, to_json, to_markdown
+from tests.matrix.table import FAILING, Matrix, matrix_of, to_markdown
 
 from reattach.clauses import Registry, load_registry
 from reattach.machine.revision import Revision
@@ -96,7 +97,7 @@ def test_another_revision_is_held_to_the_baseline_too() -> None:
 
 def test_the_data_is_the_whole_of_the_page() -> None:
     whole = matrix(ran(Purpose.REVISION), ran(Purpose.VARIANT))
-    assert from_json(to_json(whole)) == whole
+    assert from_json(to_json(whole), Matrix) == whole
 
 
 def test_a_servers_page_has_its_exchanges_and_what_was_not_observed(registry: Registry) -> None:
@@ -142,7 +143,7 @@ def test_what_is_known_is_either_found_or_has_a_reason(tmp_path: Path) -> None:
 
 @pytest.fixture
 def written() -> Matrix:
-    return from_json((DOCS / "matrix.json").read_text(encoding="utf-8"))
+    return from_json((DOCS / "matrix.json").read_text(encoding="utf-8"), Matrix)
 
 
 def test_the_page_is_in_step_with_its_data(written: Matrix, registry: Registry) -> None:

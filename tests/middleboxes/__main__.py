@@ -15,6 +15,7 @@ from pathlib import Path
 
 from attrs import frozen
 from cattrs.errors import BaseValidationError
+from tests.matrix.document import from_json, to_json
 from tests.matrix.manifest import (
     ROOT,
     BuildError,
@@ -29,7 +30,7 @@ from tests.matrix.manifest import (
 from tests.matrix.runs import Report, ReportError, read_report, report_to
 from tests.matrix.table import shortest
 from tests.middleboxes.effects import observe
-from tests.middleboxes.page import DIRECT, Finding, Middleboxes, Row, from_json, to_json, to_markdown
+from tests.middleboxes.page import DIRECT, Finding, Middleboxes, Row, to_markdown
 from tests.middleboxes.serve import POLICY
 from tests.middleboxes.through import Got, through
 
@@ -114,7 +115,7 @@ def _earlier(docs: Path) -> Middleboxes:
     """What is written. Raises ReportError."""
     path = docs / "middleboxes.json"
     try:
-        return from_json(path.read_text(encoding="utf-8"))
+        return from_json(path.read_text(encoding="utf-8"), Middleboxes)
     except (OSError, ValueError, BaseValidationError):
         raise ReportError(path, "there is nothing that rows could be added to: look at all middleboxes first") from None
 

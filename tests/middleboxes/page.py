@@ -1,11 +1,9 @@
 """The page of the middleboxes, from its data alone (docs/middleboxes.json)."""
 
-import json
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from attrs import field, frozen
-from cattrs.preconf.json import make_converter
+from tests.matrix.document import Made
 from tests.matrix.table import MARKS
 from tests.middleboxes.effects import COUNT, QUIET_MS, Effects
 from tests.middleboxes.through import COUNT as CALL_COUNT
@@ -48,29 +46,12 @@ class Row:
 
 
 @frozen(kw_only=True)
-class Middleboxes:
+class Middleboxes(Made):
     """Every middlebox, on one day; the first row is the server alone."""
 
     schema: str = SCHEMA
     reattach: str = reattach.__version__
-    day: str
-    seed: int
-    seconds: int
     rows: list[Row]
-
-
-_CONVERTER = make_converter()
-
-
-def to_json(seen: Middleboxes) -> str:
-    """The data, as the file holds it."""
-    return json.dumps(_CONVERTER.unstructure(seen), indent=0, ensure_ascii=False) + "\n"
-
-
-def from_json(text: str) -> Middleboxes:
-    """Read what ``to_json`` wrote."""
-    document: Any = json.loads(text)
-    return _CONVERTER.structure(document, Middleboxes)
 
 
 _COLUMNS: Sequence[tuple[str, Callable[[Effects], str]]] = (

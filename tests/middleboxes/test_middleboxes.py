@@ -4,9 +4,10 @@ import asyncio
 import shutil
 
 import pytest
+from tests.matrix.document import from_json, to_json
 from tests.matrix.manifest import ROOT, Middlebox, middleboxes
 from tests.middleboxes.effects import Effects, observe
-from tests.middleboxes.page import DIRECT, Middleboxes, from_json, to_json, to_markdown
+from tests.middleboxes.page import DIRECT, Middleboxes, to_markdown
 from tests.middleboxes.serve import find
 
 from reattach.clauses import load_registry
@@ -60,14 +61,14 @@ def test_a_quiet_call_outlives_a_timeout_by_heartbeats_alone() -> None:
 
 @pytest.fixture
 def written() -> Middleboxes:
-    return from_json((DOCS / "middleboxes.json").read_text(encoding="utf-8"))
+    return from_json((DOCS / "middleboxes.json").read_text(encoding="utf-8"), Middleboxes)
 
 
 def test_the_page_is_in_step_with_its_data(written: Middleboxes) -> None:
     assert (DOCS / "middleboxes.md").read_text(encoding="utf-8") == to_markdown(written, load_registry()), (
         "run `make middleboxes`"
     )
-    assert from_json(to_json(written)) == written
+    assert from_json(to_json(written), Middleboxes) == written
 
 
 def test_the_page_is_of_the_middleboxes_that_are_there(written: Middleboxes) -> None:

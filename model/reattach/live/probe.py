@@ -24,6 +24,7 @@ from reattach.live.preflight import PreflightError, Situation, UnreachableError,
 from reattach.live.recorder import Recorder, Sink, monotonic_ms
 from reattach.live.target import Command, DiedError, answers
 from reattach.live.wire import Endpoint, WireError, parse_url, tls_context
+from reattach.live.workers import side_by_side
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.oracle import Oracle
@@ -342,17 +343,7 @@ class Driver:
                     late.append(job)
                 self._done += 1
 
-        workers = [asyncio.create_task(work()) for _ in range(min(_AT_ONCE[cost], len(jobs)))]
-        if not workers:
-            return
-        try:
-            done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-            for worker in done:
-                worker.result()
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.wait(workers)
+        await side_by_side(min(_AT_ONCE[cost], len(jobs)), work)
         missed = [job.tag for job in late if job.first]
         if missed:
             self.notes.append(f"the budget of {self._budget_ms} ms was over before: {', '.join(missed)}")

@@ -11,11 +11,11 @@ from pathlib import Path
 from attrs import asdict
 from tests.matrix.clients.pages import write_pages
 from tests.matrix.clients.runs import ClientRan, judge_again, last_run, run
-from tests.matrix.clients.table import matrix_of, to_json, to_markdown
+from tests.matrix.clients.table import matrix_of, to_markdown
 from tests.matrix.command import ending, parse, parser_for
+from tests.matrix.document import Made, to_json
 from tests.matrix.manifest import ROOT, Client, build, clients
 from tests.matrix.runs import ReportError
-from tests.matrix.table import Made
 
 from reattach.clauses import load_registry
 

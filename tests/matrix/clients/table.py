@@ -1,13 +1,11 @@
 """The matrix of the clients, as data (docs/clients-matrix.json) and as the page that is written from it."""
 
-import json
 from collections.abc import Sequence
-from typing import Any
 
 from attrs import field, frozen
-from cattrs.preconf.json import make_converter
 from tests.matrix.clients.runs import ClientRan
-from tests.matrix.table import MARKS, UNSEEN, Made, Said, alarms_of, clause_table, legend, said_of
+from tests.matrix.document import Made
+from tests.matrix.table import MARKS, UNSEEN, Said, alarms_of, clause_table, legend, said_of
 
 import reattach
 from reattach.clauses import About, Registry
@@ -56,20 +54,6 @@ class ClientMatrix(Made):
     def alarms(self) -> list[str]:
         """What fails a run of the matrix, a line each."""
         return [line for row in self.rows for line in alarms_of(row.name, row.whole)]
-
-
-_CONVERTER = make_converter()
-
-
-def to_json(matrix: ClientMatrix) -> str:
-    """The data, as the file holds it."""
-    return json.dumps(_CONVERTER.unstructure(matrix), indent=0, ensure_ascii=False) + "\n"
-
-
-def from_json(text: str) -> ClientMatrix:
-    """Read what ``to_json`` wrote."""
-    document: Any = json.loads(text)
-    return _CONVERTER.structure(document, ClientMatrix)
 
 
 def matrix_of(ran: Sequence[ClientRan], made: Made) -> ClientMatrix:

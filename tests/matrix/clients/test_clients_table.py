@@ -8,10 +8,12 @@ from attrs import evolve
 from tests.matrix.clients import __main__ as command
 from tests.matrix.clients.pages import client_page, write_pages
 from tests.matrix.clients.runs import ClientRan, Scripted
-from tests.matrix.clients.table import ClientMatrix, from_json, matrix_of, to_json, to_markdown
+from tests.matrix.clients.table import ClientMatrix, matrix_of, to_markdown
+from tests.matrix.document import Made, from_json, to_json
 from tests.matrix.manifest import ROOT, Client, clients
 from tests.matrix.runs import Found
-from tests.matrix.table import FAILING, Made
+from tests.matrix.table import FAILING
+from tests.matrix.usage import exit_code
 
 from reattach.clauses import Registry, load_registry
 from reattach.io.baseline import read_baseline
@@ -76,7 +78,7 @@ def test_what_is_gone_or_new_or_stopped_is_an_alarm(said: dict[str, Any], says: 
 
 def test_the_data_is_the_whole_of_the_page() -> None:
     whole = matrix_of([ran()], MADE)
-    assert from_json(to_json(whole)) == whole
+    assert from_json(to_json(whole), ClientMatrix) == whole
 
 
 def test_a_clients_page_says_how_to_see_a_finding_again(registry: Registry) -> None:
@@ -106,11 +108,7 @@ def test_bad_usage_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str], says: str
 ) -> None:
     monkeypatch.setattr(command, "REPORTS", tmp_path)
-    try:
-        code = command.main(words)
-    except SystemExit as ended:
-        code = int(str(ended.code))
-    assert code == 2
+    assert exit_code(command.main, words) == 2
     assert says in capsys.readouterr().err
 
 
@@ -119,7 +117,7 @@ def test_bad_usage_is_one_line(
 
 @pytest.fixture
 def written() -> ClientMatrix:
-    return from_json((DOCS / "clients-matrix.json").read_text(encoding="utf-8"))
+    return from_json((DOCS / "clients-matrix.json").read_text(encoding="utf-8"), ClientMatrix)
 
 
 def test_the_page_is_in_step_with_its_data(written: ClientMatrix, registry: Registry) -> None:

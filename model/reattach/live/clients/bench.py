@@ -18,6 +18,7 @@ from reattach.live.clients.server import following
 from reattach.live.mutants.base import Mutant, applied
 from reattach.live.mutants.generated import Generated
 from reattach.live.recorder import Recorder, monotonic_ms
+from reattach.live.workers import side_by_side
 from reattach.machine.policy import Policy
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.clients.bench import Bench
@@ -120,15 +121,7 @@ async def _run_all(options: BenchOptions, runs: list[Run], on_progress: OnProgre
             running.remove(script.name)
             report()
 
-    workers = [asyncio.create_task(work()) for _ in range(min(options.at_once, len(waiting)))]
-    try:
-        done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
-        for worker in done:
-            worker.result()
-    finally:
-        for worker in workers:
-            worker.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
+    await side_by_side(min(options.at_once, len(waiting)), work)
 
 
 async def run_script(options: BenchOptions, script: Script) -> Run:
