@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 from tests.clients.cutting import Cut, cutting
+from tests.clients.process import run_to_end
 
 from reattach.live.serve import ServeOptions, serving
 from reattach.live.server.settings import Settings
@@ -47,20 +48,8 @@ async def run_client(client: str, *cuts: Cut) -> dict[str, Any]:
         serving(ServeOptions(settings=Settings(policy=POLICY))) as running,
         cutting(running.port, *cuts) as proxy,
     ):
-        process = await asyncio.create_subprocess_exec(
-            *command(client),
-            f"http://127.0.0.1:{proxy.port}/mcp",
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        try:
-            async with asyncio.timeout(BOUND):
-                output, errors = await process.communicate()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        assert process.returncode == 0, errors.decode()
+        code, output, errors = await run_to_end(*command(client), f"http://127.0.0.1:{proxy.port}/mcp", bound=BOUND)
+        assert code == 0, errors.decode()
         assert proxy.made == list(cuts), errors.decode()
         assert running.endpoint.host.session_names == ()  # each client says goodbye with DELETE
         seen: dict[str, Any] = json.loads(output)

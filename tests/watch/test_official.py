@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.clients.process import run_to_end
 from tests.watch.ground import watcher
 
 from reattach.live.mutants.conformance import BOUND_S, Checks, find_suite, run_suite
@@ -62,21 +63,8 @@ async def between(sdk: str, *faults: str) -> AsyncIterator[tuple[Proxy, list[Fin
 async def run_client(sdk: str, url: str, calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Run an official client program; what it told."""
     clients = ROOT / "tests" / "clients"
-    process = await asyncio.create_subprocess_exec(
-        python_of(sdk),
-        str(clients / sdk / "client.py"),
-        url,
-        env={**os.environ, "PYTHONPATH": str(clients / "contract"), "REATTACH_CALLS": json.dumps(calls)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(BOUND):
-            output, _ = await process.communicate()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    env = {**os.environ, "PYTHONPATH": str(clients / "contract"), "REATTACH_CALLS": json.dumps(calls)}
+    _, output, _ = await run_to_end(python_of(sdk), str(clients / sdk / "client.py"), url, bound=BOUND, env=env)
     return [json.loads(line) for line in output.splitlines()]
 
 

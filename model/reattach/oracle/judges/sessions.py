@@ -139,14 +139,11 @@ _ISOLATED = (Held("SES-5"),)
 
 def _leak(run: Run, moment: Delivered) -> Broken:
     view, owned = moment.view, moment.owned
-    asked = "a request" if not view.exchange.request.cursors else "a resumption"
-    whose = "another session's cursor" if view.exchange.bad else "its own cursor" if view.resumed else "no cursor"
-    if whose == "no cursor" and view.exchange.request.cursors:
-        whose = "a cursor that may be anyone's"
+    asked = f"a resumption with {_whose_cursor(view)}" if view.exchange.request.cursors else "a request with no cursor"
     return Broken(
         "SES-5",
         Fault.CROSS_SESSION_LEAK,
-        f"{asked} with {whose} was given {named(owned) if owned else 'a message'} of another session",
+        f"{asked} was given {named(owned) if owned else 'a message'} of another session",
         evidence(
             owned.exchange if owned is not None else moment.owner_exchange,
             *cursor_source(view),
@@ -155,6 +152,12 @@ def _leak(run: Run, moment: Delivered) -> Broken:
             last=moment.seen,
         ),
     )
+
+
+def _whose_cursor(view: View) -> str:
+    if view.exchange.bad:
+        return "another session's cursor"
+    return "its own cursor" if view.resumed else "a cursor that may be anyone's"
 
 
 def cursor_source(view: View) -> tuple[Exchange, ...]:
