@@ -1,12 +1,14 @@
 """The soak against real processes: one that keeps nothing, ones that leak, and one that never lets go."""
 
 import asyncio
+import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
 import sys
-import time
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from attrs import evolve
 
 from reattach.cli import main
 from reattach.io.policy_file import read_declaration
-from reattach.live.soak.options import SoakOptions, SoakResult
+from reattach.live.soak.options import SoakOptions, SoakProgress, SoakResult
 from reattach.live.soak.process import EndedError, Monitor, NoProcessError, Tree
 from reattach.live.soak.soak import soak
 from reattach.live.target import Command
@@ -178,8 +180,14 @@ def test_a_server_that_ends_stops_the_soak_and_what_was_found_stays() -> None:
         await server.start()
         try:
             options = SoakOptions(url=server.endpoint.url, pid=server.pid, sessions=5, budget_ms=60_000, seed=1)
-            soaking = asyncio.create_task(soak(options))
-            await asyncio.sleep(4)
+            begun = asyncio.Event()
+
+            def on_progress(now: SoakProgress) -> None:
+                if now.phase is Phase.SESSIONS and now.rounds > 0:
+                    begun.set()
+
+            soaking = asyncio.create_task(soak(options, on_progress))
+            await begun.wait()
             await server.kill()
             return await soaking
         finally:
@@ -190,32 +198,59 @@ def test_a_server_that_ends_stops_the_soak_and_what_was_found_stays() -> None:
     assert result.soak.rounds_of(Phase.SESSIONS)
 
 
-def with_a_crowd(process: "subprocess.Popen[str]") -> psutil.Process:
-    """The server that a soak has started, once several sessions are at it: what comes before is no soak yet."""
-    deadline = time.monotonic() + 90
-    while time.monotonic() < deadline and process.poll() is None:
-        for child in psutil.Process(process.pid).children():
-            connections = [each for each in child.net_connections() if each.status == psutil.CONN_ESTABLISHED]
-            if len(connections) >= 4:
-                return child
-        time.sleep(0.01)
-    process.kill()
-    raise AssertionError("nobody came")
+class Terminal:
+    """What a command shows on a terminal, read as it comes."""
+
+    def __init__(self) -> None:
+        self._own, self.given = os.openpty()
+        self._text = ""
+        self._came = threading.Condition()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):  # nobody has it open any more
+            while piece := os.read(self._own, 4_096):
+                with self._came:
+                    self._text += piece.decode(errors="replace")
+                    self._came.notify_all()
+
+    def wait_for(self, words: str) -> None:
+        """Wait until they stand there, within a bound."""
+        with self._came:
+            assert self._came.wait_for(lambda: words in self._text, BOUND), self._text
+
+    def lines(self) -> list[str]:
+        """All that was shown, without what moves the cursor; ends it."""
+        os.close(self.given)
+        self._reader.join(BOUND)
+        os.close(self._own)
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self._text)
+        return [line.strip() for line in re.split(r"[\r\n]+", shown) if line.strip()]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_soak_reports_what_it_has_and_ends_the_server(number: signal.Signals) -> None:
     words = ["soak", "--command", command("--policy", "short"), "--sessions", "5", "--seed", "1"]
+    terminal = Terminal()
     with subprocess.Popen(
-        [sys.executable, "-m", "reattach.cli", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "reattach.cli", *words],
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "160"},
+        stdout=subprocess.PIPE,
+        stderr=terminal.given,
+        text=True,
     ) as process:
-        server = with_a_crowd(process)
-        process.send_signal(number)
-        out, err = process.communicate(timeout=60)
+        try:
+            terminal.wait_for(" MB;")  # a phase has begun
+            (server,) = psutil.Process(process.pid).children()
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode == 3
     assert "stopped early: interrupted" in out
     assert "to repeat: reattach soak" in out
-    assert err == ""
+    assert [line for line in terminal.lines() if "soaking" not in line] == []
     assert not server.is_running()
 
 
