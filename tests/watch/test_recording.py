@@ -175,12 +175,13 @@ def test_what_a_reader_refuses_is_left_out(tmp_path: Path) -> None:
         deep = [deep]
     recording = opened(tmp_path / "r.jsonl")
     surrogate: Json = {"a": [1, {"b": "\ud800"}]}
-    given: list[Json] = [float("nan"), float("inf"), deep, surrogate, {"text": "[" * 500}]
+    brackets: Json = {"text": "[" * 500}
+    given: list[Json] = [float("nan"), float("inf"), deep, surrogate, brackets]
     for number, payload in enumerate(given, start=1):
         recording.write(Frame(at=number, connection=number, payload=payload, has_data=True))
     recording.close()
     payloads = [each.payload for each in read_trace(tmp_path / "r.jsonl").observations if isinstance(each, Frame)]
-    assert payloads == [None, None, None, surrogate, None]
+    assert payloads == [None, None, None, surrogate, brackets]
     assert recording.lines == 5
 
 

@@ -13,7 +13,7 @@ from attrs import define, evolve, field
 from reattach.io.digests import Digester
 from reattach.io.files import OutputError
 from reattach.io.redact import GrowingRedactor, make_redactor
-from reattach.io.trace import DEEPEST, TraceHeader, observation_to_json, trace_lines
+from reattach.io.trace import DEEPEST, TraceHeader, is_too_deep, observation_to_json, trace_lines
 from reattach.oracle.observation import Body, Frame, Observation, Request
 
 
@@ -74,24 +74,13 @@ class RecordingFile:
 
 def _writable(observation: Observation) -> tuple[Observation, str]:
     """The observation and its line; without its message, if that is one that a reader of recordings refuses."""
+    told = observation_to_json(observation)
     try:
-        line = json.dumps(observation_to_json(observation), allow_nan=False)
-        if line.count("[") + line.count("{") <= DEEPEST or _depth(line) <= DEEPEST:
+        line = json.dumps(told, allow_nan=False)
+        if line.count("[") + line.count("{") <= DEEPEST or not is_too_deep(told):
             return observation, line
     except (ValueError, RecursionError):
         pass
     assert isinstance(observation, Request | Body | Frame), "nothing else has what a reader refuses"
     left = evolve(observation, payload=None)
     return left, json.dumps(observation_to_json(left))
-
-
-def _depth(line: str) -> int:
-    """How deep arrays and objects are nested; brackets inside of strings may make it more."""
-    depth = deepest = 0
-    for character in line:
-        if character in "[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif character in "]}":
-            depth -= 1
-    return deepest
