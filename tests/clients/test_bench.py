@@ -397,3 +397,25 @@ def test_a_bad_script_file_says_what_and_where(tmp_path: Path, old: str, new: st
         choose_script(str(path), 0)
     assert str(error.value).startswith(f"{path}: ")
     assert said in str(error.value)
+
+
+SESSIONLESS = """
+import json, sys, urllib.error, urllib.request
+body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+headers["MCP-Protocol-Version"] = "2026-07-28"
+try:
+    urllib.request.urlopen(urllib.request.Request(sys.argv[1], body, headers)).read()
+except urllib.error.HTTPError:
+    pass
+"""
+
+
+def test_a_revision_without_resumption_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "client.py"
+    program.write_text(SESSIONLESS)
+    code, out, _ = run(capsys, "--command", f"{sys.executable} {program} {{url}}", "--script", "undisturbed")
+    assert code == 3
+    assert "The client chose 2026-07-28, which has no resumption" in out
+    _, out, _ = run(capsys, "--command", OURS, "--script", "undisturbed")
+    assert "has no resumption" not in out

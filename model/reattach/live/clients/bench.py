@@ -20,7 +20,7 @@ from reattach.live.mutants.generated import Generated
 from reattach.live.recorder import Recorder, monotonic_ms
 from reattach.live.workers import side_by_side
 from reattach.machine.policy import Policy
-from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.clients.beside import ATTEMPTS_MOST
 from reattach.oracle.observation import Exited, Frame, Json, Observation, Printed, Request, Response
@@ -216,6 +216,11 @@ def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_m
         for run in runs
         if run not in silent and not run.script.rules and run.ending.status != 0
     ]
+    if not TRAITS[revision].resumption:
+        notes.append(
+            f"The client chose {revision.value}, which has no resumption: nothing about clients is judged there."
+            f" Let it offer {NEWEST_WITH_RESUMPTION.value} or older."
+        )
     if runs and len(silent) == len(runs):
         stopped = stopped or f"the client asked for nothing ({how_it_ended(runs[0].ending)})"
     return BenchResult(
