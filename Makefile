@@ -56,7 +56,7 @@ explore: $(TEST) ## The tests of the machine within larger bounds, with many mor
 test-rest: $(TEST) ## The other tests that need only Python
 	$(BIN)/pytest tests --ignore=tests/machine -m "not real" -n $(REST_WORKERS) --dist loadgroup
 
-test-real: $(TEST) $(SDK) $(TS) $(EXAMPLE) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
+test-real: $(TEST) $(SDK) $(TS) $(EXAMPLE) $(SUITE) $(BROWSER) $(PROXY) $(NGINX) ## The tests against real SDKs and in a browser (needs Node.js, Go, Rust and Java too)
 	$(BIN)/pytest tests -m real
 
 matrix: $(TEST) ## Build and probe every real server (Python, Node.js, Go, Rust, Java); writes docs/matrix.md

@@ -128,7 +128,7 @@ def test_the_official_conformance_suite_says_the_same() -> None:
         pytest.skip(reason="Node.js is not installed")
     suite = find_suite(ROOT / "tests" / "conformance")
     if suite is None:
-        pytest.skip(reason="the official conformance suite is not installed (make mutants)")
+        pytest.skip(reason="the official conformance suite is not installed (make test-real)")
 
     async def work() -> None:
         async with serving_python_2() as server:

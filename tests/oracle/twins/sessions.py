@@ -103,6 +103,18 @@ def anothers_label_under_a_colliding_id(wire: Wire, bad: bool) -> None:
     b.emit("B", 1).bare("0").log("1", "A" if bad else "B", 1)
 
 
+@twin("SES-5", Fault.CROSS_SESSION_LEAK, also=(("CUR-3", Fault.CROSS_SESSION_LEAK),), holds=False)
+def a_tail_that_its_own_session_was_never_given(wire: Wire, bad: bool) -> None:
+    """Nobody has seen these messages before; that a call of the other session claims them says whose they are."""
+    a, b = wire.session("one"), wire.session("two")
+    a.emit("A", 3).bare(e(2, 2)).log(e(2, 3), "A", 1).cut()
+    b.emit("B", 3).bare(e(2, 2, OTHER_TAG)).log(e(2, 3, OTHER_TAG), "B", 1).cut()
+    if bad:
+        resume(b, e(2, 3)).log(e(2, 4), "A", 2).log(e(2, 5), "A", 3)
+    else:
+        b.get(e(2, 3)).refuse(409, "cursor-foreign")
+
+
 @twin("SES-4", Fault.SESSION_RESURRECTED, holds=False)
 def a_restart_gives_an_id_again(wire: Wire, bad: bool) -> None:
     """Sessions are counted by the process, which was restarted; the client of the first was told nothing."""

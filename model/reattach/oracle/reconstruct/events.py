@@ -115,7 +115,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     if session.opener is view.exchange:
         learn_revision(view.exchange, payload)
     known = session.events.get(frame.id) if frame.id else None
-    if number is not None and known is None and not is_progress(number) and not _is_numbering(view, number):
+    if number is not None and known is None and not is_progress(number) and not _is_numbering(run, view, number):
         key = label = number = None
     other = known is not None and message and known.digest != digest(payload)
     if message and (known is None or other):
@@ -166,13 +166,14 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
 _NOTHING = (None, None, None, False)
 
 
-def _is_numbering(view: View, number: Numbered) -> bool:
+def _is_numbering(run: Run, view: View, number: Numbered) -> bool:
     """Whether a number may be taken for its message's place: a call claims it, or it counts 1, 2, 3 as it came.
 
-    A resumption may leave some out, which is a loss. Where none could, the number is ordinary data.
+    The call may be another session's: then its message is here, which SES-5 forbids. A resumption may leave some out,
+    which is a loss. Where none could, the number is ordinary data.
     """
     stream, label = view.stream, number.label
-    if stream.session.is_claimed(label):
+    if stream.session.is_claimed(label) or label in run.claims:
         return True
     newest, loose = stream.counts.get(label), not view.resumed and len(stream.views) == 1
     if newest is None and len(stream.counts) >= _MOST_LABELS:
