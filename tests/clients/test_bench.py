@@ -326,6 +326,13 @@ def test_a_program_that_ends_at_once_has_no_verdict(capsys: pytest.CaptureFixtur
     assert "the client asked for nothing (exit status 1; last on stderr: no library)" in out
 
 
+def test_what_happens_in_every_script_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    ends = f"{sys.executable} -c 'import sys; sys.exit(\"no library\")'"
+    _, out, _ = run(capsys, "--command", ends, "--script", "undisturbed", "--script", "polling")
+    (note,) = (line for line in out.splitlines() if line.startswith("note: ") and "asked for nothing" in line)
+    assert note.startswith("note: undisturbed, polling: the client asked for nothing (exit status 1")
+
+
 def test_scripts_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "--script", "list")
     assert code == 0

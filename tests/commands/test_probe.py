@@ -237,7 +237,7 @@ def test_an_interrupted_probe_prints_what_it_found_so_far(tmp_path: Path, number
 
 
 @pytest.mark.usefixtures("no_server_left")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_probe_ends_the_server_that_it_started(tmp_path: Path, number: signal.Signals) -> None:
     with start(tmp_path, "probe", "--command", toy_command()) as process:
         wait_for_child(process.pid)

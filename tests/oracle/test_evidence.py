@@ -61,3 +61,35 @@ def test_what_is_found_as_it_goes_has_its_kind_under_the_profile(profile: Profil
     oracle = Oracle(revision=Revision.R2025_11_25)
     told = [finding for each in foreign_cursor().observations for finding in oracle.observe(each, profile=profile)]
     assert {finding.kind for finding in told if finding.clause == "CUR-3"} == {kind}
+
+
+_INFERRED = "by the numbers that the messages carry"
+
+
+def _numbered(wire: Wire, *, claimed: bool) -> "list[Finding]":
+    """Of a call whose messages count: a loss, a repetition under another id, and a disorder."""
+    session = wire.session()
+    for name, counted in (("lost", (4,)), ("twice", (3, 3)), ("astray", (5, 4))):
+        call = session.call(name if claimed else "").answer()
+        call.bare(f"{name}-0").log(f"{name}-1", name, 1).log(f"{name}-2", name, 2).cut()
+        view = session.get(f"{name}-2").answer()
+        for place, n in enumerate(counted):
+            view.log(f"{name}-9{place}", name, n)
+        view.quiet().cut()
+    return [finding for finding in wire.findings() if finding.clause in ("DEL-1", "DEL-2", "DEL-6")]
+
+
+@pytest.mark.parametrize("claimed", [True, False])
+def test_what_rests_on_numbers_that_nobody_claimed_says_so(claimed: bool) -> None:
+    findings = _numbered(Wire(), claimed=claimed)
+    assert {finding.clause for finding in findings} == {"DEL-1", "DEL-2", "DEL-6"}
+    for finding in findings:
+        assert (_INFERRED in finding.summary) is not claimed
+
+
+def test_what_rests_on_ids_says_nothing_of_numbers() -> None:
+    wire = Wire()
+    session = wire.session()
+    session.call().answer().bare("a0").log("a1", "A", 1).log("a2", "A", 2).cut()
+    session.get("a1").answer().log("a1", "A", 1).log("a2", "A", 2)
+    assert _INFERRED not in found(wire, Fault.DUPLICATE_DELIVERY).summary

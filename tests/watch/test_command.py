@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import shlex
 import signal
 import ssl
@@ -51,6 +52,7 @@ BAD: dict[str, tuple[list[str], str]] = {
     "one file for two": (["--target", TARGET, "--record", "r.jsonl", "--output", "./r.jsonl"], "the same file"),
     "a name with a port": (["--target", TARGET, "--allow-host", "a:1"], "without a port"),
     "no policy": (["--target", TARGET, "--policy", "none.toml"], "neither a preset"),
+    "a CA for nothing": (["--target", TARGET, "--ca", "a.pem"], "is for https"),
     "no CA": (["--target", "https://127.0.0.1:9/", "--ca", "none.pem"], "cannot use the CA file"),
 }
 
@@ -161,6 +163,41 @@ def test_a_broken_clause_is_told_when_it_breaks_and_in_the_report(tmp_path: Path
     assert len([each for each in read_trace(record).observations if isinstance(each, Frame)]) == 8
 
 
+def test_a_recording_that_cannot_be_gone_on_with_is_told_at_once(tmp_path: Path) -> None:
+    record = tmp_path / "pipe"
+    os.mkfifo(record)
+    reading = os.open(record, os.O_RDONLY | os.O_NONBLOCK)
+
+    async def work() -> None:
+        async with serve(leaky) as server:
+            process, url = await start(server.url, "--record", str(record))
+            assert process.stderr is not None
+            os.close(reading)
+            await play(url)
+            async with asyncio.timeout(BOUND):
+                line = (await process.stderr.readline()).decode()
+            assert line.startswith(f"reattach watch: the recording ends here: {record}")
+            process.send_signal(signal.SIGTERM)
+            report, rest = (part.decode() for part in await process.communicate())
+            assert process.returncode == 1  # and the traffic was judged all the same
+            assert "the recording ends" not in rest
+            assert "recorded in" in report
+
+    run(work())
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_the_end_of_its_terminal_ends_it_with_a_report(number: signal.Signals) -> None:
+    async def work() -> None:
+        process, _ = await start(TARGET)
+        process.send_signal(number)
+        report = (await process.communicate())[0].decode()
+        assert process.returncode == 3
+        assert "verdict: no-verdict (exit 3)" in report
+
+    run(work())
+
+
 def test_nothing_that_passes_is_no_verdict_and_a_server_that_is_not_there_is_named() -> None:
     async def work() -> None:
         process, url = await start(TARGET, "--random-faults", "--fault", "reset")
@@ -228,6 +265,38 @@ def test_what_is_no_request_is_answered_as_such_and_reaches_nobody() -> None:
             assert (await client.rest()).startswith(b"HTTP/1.1 431 ") or client.ended == RESET
             assert await stand.unasked()
             assert stand.notes == []
+            assert stand.proxy is not None
+            refused = stand.proxy.watcher.refused
+            assert {reason.partition(",")[0] for reason in refused} == {"not an HTTP/1.1 request"}
+            assert refused.total() == 4
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "switches protocols"),
+        (b"HTTP/1.1 200 OK\r\nA: " + b"x" * 200_000, "a head of over"),
+        (b"SSH-2.0-server\r\n\r\n", "is not HTTP/1.1"),
+    ],
+    ids=["101", "a huge head", "no HTTP"],
+)
+def test_what_the_proxy_cannot_pass_is_not_held_against_the_server(said: bytes, reason: str) -> None:
+    async def work() -> None:
+        async with standing() as stand:
+            client = await stand.client()
+            await client.send(post(CALL))
+            server = await stand.server()
+            await server.request()
+            await server.send(said)
+            await client.rest()
+            assert stand.told[-1]["type"] == "closed"
+            assert stand.told[-1]["by"] == "network"
+            assert stand.proxy is not None
+            ((told, count),) = stand.proxy.watcher.unread.items()
+            assert reason in told
+            assert count == 1
 
     run(work())
 

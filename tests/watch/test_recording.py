@@ -14,7 +14,7 @@ from tests.watch.ground import BOUND, REGISTRY, run, until
 
 from reattach.clauses import About
 from reattach.io.recorder_file import RecordingFile
-from reattach.io.recordings import judge_recording
+from reattach.io.recordings import ONE_SIDED, judge_recording
 from reattach.io.redact import GrowingRedactor
 from reattach.io.trace import TraceHeader, observation_to_json, read_trace
 from reattach.live.client import Client, Principal, Session
@@ -137,6 +137,7 @@ def test_what_is_recorded_is_judged_as_the_run_was(tmp_path: Path) -> None:
                     stop=stop,
                     on_ready=lambda proxy: urls.append(proxy.url),
                     on_finding=lambda _, finding: pytest.fail(finding.summary),
+                    on_problem=lambda problem: pytest.fail(str(problem)),
                 )
             )
             await until(lambda: len(urls) == 1)
@@ -153,6 +154,7 @@ def test_what_is_recorded_is_judged_as_the_run_was(tmp_path: Path) -> None:
         assert any("cut a view after 3 events: acted once" in note for note in result.report.notes)
         judged = judge_recording(path, profile=Profile.MCP, registry=REGISTRY)
         assert judged.problem is None
+        assert ONE_SIDED in judged.report.notes
         assert said(judged.report) == said(result.report)
         held = {each.clause for each in judged.report.clauses if each.outcome is Outcome.HELD}
         assert {"DEL-" + "1", "DEL-" + "2", "SES-" + "1"} <= held

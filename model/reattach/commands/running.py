@@ -6,7 +6,7 @@
 import asyncio
 import contextlib
 import signal
-from collections.abc import Collection, Coroutine, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterator
 from typing import Any, TypeVar
 
 from attrs import evolve, field, frozen
@@ -183,11 +183,19 @@ def why_no_verdict(error: BaseException) -> str:
     return "interrupted before anything was found" if isinstance(error, KeyboardInterrupt) else str(error)
 
 
+def at_end_of_run(end: Callable[[], object], *numbers: signal.Signals) -> None:
+    """Have these signals call ``end``; but one that whoever started this process had ignored (nohup) stays ignored."""
+    loop = asyncio.get_running_loop()
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, end)
+
+
 async def until_terminated(work: Coroutine[Any, Any, Result]) -> Result:
-    """SIGTERM ends a probe as SIGINT does: the server that it started is ended too."""
+    """SIGTERM, and a terminal that goes, end a probe as SIGINT does: the server that it started is ended too."""
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    at_end_of_run(task.cancel, signal.SIGTERM, signal.SIGHUP)
     try:
         return await work
     except asyncio.CancelledError:

@@ -15,9 +15,10 @@ from attrs import define, field
 
 from reattach.clauses import Registry, load_registry
 from reattach.commands import options as shared
+from reattach.commands.running import at_end_of_run
 from reattach.io.digests import Payloads
 from reattach.io.exchange import steps_of
-from reattach.io.files import check_apart
+from reattach.io.files import OutputError, check_apart
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present
@@ -34,7 +35,7 @@ from reattach.live.watch.sentence import read_sentence
 from reattach.live.watch.watch import Watched, WatchOptions
 from reattach.live.watch.watch import watch as watched
 from reattach.live.watch.watcher import Watcher
-from reattach.live.wire import parse_url, tls_context
+from reattach.live.wire import parse_url, tls_for
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.declaration import NOTHING_DECLARED
 from reattach.oracle.observation import Observation
@@ -106,7 +107,7 @@ def watch(
             allow_remote=allow_remote,
             allow_hosts=_read_hosts(allow_host),
             keep_host=keep_host,
-            tls=tls_context(None if ca is None else str(ca)) if endpoint.scheme == "https" else None,
+            tls=tls_for(None if ca is None else str(ca), endpoint),
         ),
         profile=profile,
         revision=revision or NEWEST_WITH_RESUMPTION,
@@ -164,9 +165,10 @@ def watch(
 
 async def _watch(options: WatchOptions, registry: Registry, teller: "_Teller") -> Watched:
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    return await watched(options, registry, stop=stop, on_ready=teller.ready, on_finding=teller.found)
+    at_end_of_run(stop.set, signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return await watched(
+        options, registry, stop=stop, on_ready=teller.ready, on_finding=teller.found, on_problem=teller.failed
+    )
 
 
 @define
@@ -184,6 +186,10 @@ class _Teller:
         _say(f"reattach watch: {without_query(proxy.url)} stands before {proxy.options.endpoint.url}")
         if self.command:
             _say(f"to repeat: {self.command}")
+
+    def failed(self, problem: OutputError) -> None:
+        """The recording has ended before its time; the traffic goes on, and is judged."""
+        _say(f"reattach watch: the recording ends here: {problem}")
 
     def found(self, watcher: Watcher, finding: Finding) -> None:
         """A clause is broken."""

@@ -6,6 +6,7 @@ before is there, and ends with a whole line.
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from attrs import define, evolve, field
@@ -15,6 +16,10 @@ from reattach.io.files import OutputError
 from reattach.io.redact import GrowingRedactor, make_redactor
 from reattach.io.trace import DEEPEST, TraceHeader, is_too_deep, observation_to_json, trace_lines
 from reattach.oracle.observation import Body, Frame, Observation, Request
+
+
+def _nobody(problem: OutputError) -> None:
+    """Nobody is told: whoever asks for ``problem`` finds it."""
 
 
 @define
@@ -28,6 +33,8 @@ class RecordingFile:
     redactor: GrowingRedactor
     digester: Digester | None = None
     """Takes out what messages say; None: they are recorded whole."""
+    on_problem: Callable[[OutputError], None] = _nobody
+    """Told once, when it ends before its time."""
     lines: int = field(init=False, default=0)
     """Observations written."""
     problem: OutputError | None = field(init=False, default=None)
@@ -70,6 +77,7 @@ class RecordingFile:
                 data = data[os.write(self._file, data) :]
         except OSError as error:
             self.problem = OutputError(self.path, error.strerror or str(error))
+            self.on_problem(self.problem)
 
 
 def _writable(observation: Observation) -> tuple[Observation, str]:

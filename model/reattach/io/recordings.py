@@ -19,12 +19,16 @@ from reattach.io.trace import Entry, TraceError, TraceHeader, open_flat
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.flat import FlatFrame
-from reattach.oracle.observation import Observation
+from reattach.oracle.observation import Observation, Vantage
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.verdict import ClauseResult, Finding, Outcome, Profile, Report
 
 INCOMPLETE = (
     "The recording does not say that it is complete: no cursor or session id is taken for one that was never issued."
+)
+ONE_SIDED = (
+    "It was recorded between clients and a server, and holds what the server did: clients are judged while `reattach"
+    " watch` runs, not here."
 )
 
 
@@ -91,7 +95,8 @@ class Judging:
         """What it says so far. ``problem`` is why it could not be read to its end."""
         report = self.oracle.report(self.profile)
         incomplete = () if self.header.complete else (INCOMPLETE,)
-        notes = (*report.notes, *incomplete, how_far(self.read, problem, interrupted=interrupted))
+        one_sided = (ONE_SIDED,) if self.header.vantage is Vantage.BETWEEN else ()
+        notes = (*report.notes, *incomplete, *one_sided, how_far(self.read, problem, interrupted=interrupted))
         return Judged(
             path=self.path,
             header=self.header,

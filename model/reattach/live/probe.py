@@ -23,7 +23,7 @@ from reattach.live.pace import Pace
 from reattach.live.preflight import PreflightError, Situation, UnreachableError, preflight
 from reattach.live.recorder import Recorder, Sink, monotonic_ms
 from reattach.live.target import Command, DiedError, answers
-from reattach.live.wire import Endpoint, WireError, parse_url, tls_context
+from reattach.live.wire import Endpoint, WireError, parse_url, tls_for
 from reattach.live.workers import side_by_side
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, TRAITS, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
@@ -168,14 +168,13 @@ async def driving(options: ProbeOptions, on_progress: OnProgress | None = None) 
         yield Driver(options, parse_url(options.url), tls, also, None, on_progress)
 
 
-def _check(options: ProbeOptions) -> tuple[ssl.SSLContext, Endpoint | None]:
+def _check(options: ProbeOptions) -> tuple[ssl.SSLContext | None, Endpoint | None]:
     if (options.url is None) == (options.command is None):
         raise OptionsError("give either a URL or --command")
     if options.restart and options.command is None:
         raise OptionsError("--restart needs --command: only a server that the probe started can be restarted")
-    if options.url is not None:
-        parse_url(options.url)
-    return tls_context(options.ca), parse_url(options.also) if options.also is not None else None
+    endpoint, also = (parse_url(url) if url is not None else None for url in (options.url, options.also))
+    return tls_for(options.ca, *filter(None, (endpoint, also))), also
 
 
 def jobs_for(experiments: Collection[Experiment], seed: int, round_: int = 0) -> list[Job]:
@@ -196,7 +195,7 @@ class Driver:
 
     options: ProbeOptions
     endpoint: Endpoint
-    tls: ssl.SSLContext
+    tls: ssl.SSLContext | None
     also: Endpoint | None
     command: Command | None
     on_progress: OnProgress | None

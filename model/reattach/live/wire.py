@@ -113,6 +113,19 @@ def tls_context(ca_file: str | None) -> ssl.SSLContext:
     return context
 
 
+def tls_for(ca_file: str | None, *endpoints: Endpoint) -> ssl.SSLContext | None:
+    """The TLS settings for endpoints; None if none of them has use for any.
+
+    Raises ``TlsFailedError`` if the file cannot be used, or is given for nothing.
+    """
+    if any(endpoint.scheme == "https" for endpoint in endpoints):
+        return tls_context(ca_file)
+    if ca_file is not None:
+        where = " and ".join(endpoint.url for endpoint in endpoints) or "a server that is started here"
+        raise TlsFailedError(f"a CA file (--ca) is for https, and {where} is reached by http")
+    return None
+
+
 class Cut(Enum):
     """How a connection is ended by us."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from reattach.oracle.message import is_progress
 from reattach.oracle.record import Event, Exchange, Run, Seen, View
 
 
@@ -66,6 +67,14 @@ def named(event: Event | None) -> str:
     if event.response:
         return f"the response to {event.key.removeprefix('response:')}"
     return _short(event.id or event.key)
+
+
+def by_numbers(event: Event) -> str:
+    """What a sentence adds if its ground is a number that no call claimed: for that reading the reader has to vouch."""
+    number = event.number
+    if number is None or (event.session.is_claimed(number.label) and not is_progress(number)):
+        return ""
+    return " (by the numbers that the messages carry)"
 
 
 def position(cursor: Event | None) -> str:

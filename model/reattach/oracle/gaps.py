@@ -32,6 +32,8 @@ class Gap:
     """The first event that the view delivered although they lie before it."""
     known: tuple[Event, ...] = ()
     """Those of them that were delivered on another view."""
+    counted: bool = False
+    """Whether the numbers in the messages alone say that something is missing."""
 
 
 def gap_of(view: View, start: Event | None) -> Gap | None:
@@ -115,7 +117,8 @@ def _by_number(view: View, start: Event | None) -> Gap | None:
             numbers = [event.number for event in view.stream.messages if event.number is not None]
             if len(missing) > sum(each.label == label and each.n < missing[0] for each in numbers):
                 continue  # nobody said that these numbers count: a leap beyond all that came before is no loss
-        return Gap(keys, have[min(n for n in have if n > missing[0])], _known(view, keys))
+        known = _known(view, keys)
+        return Gap(keys, have[min(n for n in have if n > missing[0])], known, counted=not known)
     return None
 
 

@@ -6,7 +6,7 @@ Not before: a faulty server of ours is faulty in functions of the machine, which
 import asyncio
 import contextlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 
 from attrs import frozen
@@ -210,12 +210,14 @@ def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_m
         bench.enter(run.script.name, run.observations)
     revision = max((_revision_of(run) for run in runs), key=lambda each: each.value, default=NEWEST_WITH_RESUMPTION)
     silent = [run for run in runs if not any(isinstance(each, Response) for each in run.observations)]
-    notes = [f"{run.script.name}: the client asked for nothing ({how_it_ended(run.ending)})" for run in silent]
-    notes += [
-        f"{run.script.name}: {how_it_ended(run.ending)}"
+    notes = _told_once(
+        (run.script.name, f"the client asked for nothing ({how_it_ended(run.ending)})") for run in silent
+    )
+    notes += _told_once(
+        (run.script.name, how_it_ended(run.ending))
         for run in runs
         if run not in silent and not run.script.rules and run.ending.status != 0
-    ]
+    )
     if not TRAITS[revision].resumption:
         notes.append(
             f"The client chose {revision.value}, which has no resumption: nothing about clients is judged there."
@@ -232,6 +234,14 @@ def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_m
         elapsed_ms=elapsed_ms,
         stopped=stopped,
     )
+
+
+def _told_once(happened: Iterable[tuple[str, str]]) -> list[str]:
+    """What happened in which scripts, each thing once."""
+    scripts: dict[str, list[str]] = {}
+    for script, what in happened:
+        scripts.setdefault(what, []).append(script)
+    return [f"{', '.join(names)}: {what}" for what, names in scripts.items()]
 
 
 def how_it_ended(ending: Ending) -> str:

@@ -200,6 +200,12 @@ SCRIPTS: Mapping[str, Script] = {
             calls=(emit("a"), emit("b", after="a")),
         ),
         Script(
+            name="session-gone-at-call",
+            does="Has forgotten the session when the second of three calls comes: its POST is answered 404.",
+            rules=(Rule(on=Occasion.CALL, act=Act.FORGET, label="b"),),
+            calls=(emit("a", 2), emit("b", 2, after="a"), emit("c", 2, after="b")),
+        ),
+        Script(
             name="cursor-conflict",
             does="Refuses every resumption with 409.",
             rules=(_CUT, Rule(on=Occasion.RESUME, act=Act.REFUSE, status=409, times=0)),

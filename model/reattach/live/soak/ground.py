@@ -1,6 +1,7 @@
 """What the phases of a soak stand on: the server and its process, the clock, and what was measured so far."""
 
 import random
+import ssl
 from collections.abc import Iterable
 
 from attrs import define, evolve, field
@@ -15,7 +16,7 @@ from reattach.live.recorder import Recorder
 from reattach.live.soak.crowd import Crowd, NobodyJudges
 from reattach.live.soak.options import OnSoakProgress, SoakOptions, SoakProgress
 from reattach.live.soak.process import Monitor, Tree
-from reattach.live.wire import Endpoint, tls_context
+from reattach.live.wire import Endpoint, tls_for
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.soak import Phase, Round, Soak, diagnosis
@@ -51,6 +52,7 @@ class Ground:
     notes: list[str] = field(init=False, factory=list)
     oracle: Oracle = field(init=False)
     monitor: Monitor = field(init=False)
+    _tls: ssl.SSLContext | None = field(init=False)
     _pace: Pace = field(init=False, factory=Pace)
     _recorder: Recorder = field(init=False)
     _apart: Recorder = field(init=False)
@@ -59,6 +61,7 @@ class Ground:
 
     def __attrs_post_init__(self) -> None:
         options = self.options
+        self._tls = tls_for(options.ca, self.endpoint)
         self._rng = random.Random(options.seed)
         self.oracle = Oracle(
             revision=options.revision or NEWEST_WITH_RESUMPTION, declaration=options.declaration, complete=True
@@ -98,7 +101,7 @@ class Ground:
             recorder=self._recorder if judged else self._apart,
             revision=options.revision or NEWEST_WITH_RESUMPTION,
             principal=Principal(None, options.headers),
-            tls=tls_context(options.ca) if self.endpoint.scheme == "https" else None,
+            tls=self._tls,
             experiment=experiment,
             answer_ms=ANSWER_MS,
         )

@@ -156,6 +156,7 @@ class Link:
                 event = self.incoming.next()
             except h11.RemoteProtocolError as error:
                 await self.refuse(error.error_status_hint, "not an HTTP/1.1 request")
+                self.way.watcher.refused[f"not an HTTP/1.1 request, or a head of over {HEAD_SIZE} bytes"] += 1
                 return None
             if isinstance(event, h11.Request):
                 return event
@@ -254,6 +255,7 @@ class _Exchange:
         if not way.hosts.admit(self._fields):
             await self._receive_for_an_answer()
             await self._refuse(421, "this Host is not one that this proxy stands for (--allow-host)")
+            way.watcher.refused["a Host that this proxy does not stand for (--allow-host)"] += 1
             return
         if self._faulty and await self._before_sending():
             return
@@ -426,14 +428,17 @@ class _Exchange:
                     http.receive_data(await self.link.receive())
                 elif isinstance(event, h11.Response):
                     await self._pass_head(event)
-                elif isinstance(event, h11.InformationalResponse) and event.status_code != 101:
+                elif isinstance(event, h11.InformationalResponse):
                     await self._to_client(self.link.server_http.send(_renewed(event)) or b"")
                 else:
                     raise Over(Cut.CLOSE)
         except h11.RemoteProtocolError:
-            self._target_broke()
-            # An end in the middle is an end; what is no HTTP at all must not look like one.
-            raise Over(Cut.CLOSE if http.trailing_data[1] else Cut.RESET) from None
+            if http.trailing_data[1]:  # an end in the middle is an end
+                self._target_broke()
+                raise Over(Cut.CLOSE) from None
+            # What is no HTTP at all must not look like one.
+            self._cannot_pass()
+            raise Over(Cut.RESET) from None
         except ConnectionLostError:
             self._target_broke()
             raise Over(Cut.RESET) from None
@@ -441,6 +446,14 @@ class _Exchange:
     def _target_broke(self) -> None:
         self._note_request()
         self.tap.broke(Party.SERVER, clean=False)
+
+    def _cannot_pass(self) -> None:
+        self._note_request()
+        reason = f"the target's answer is not HTTP/1.1, has a head of over {HEAD_SIZE} bytes, or switches protocols"
+        if self.tap.begun:
+            self.tap.lose(reason)
+        else:
+            self.link.way.watcher.unread[reason] += 1
 
     async def _pass_head(self, response: h11.Response) -> None:
         self._note_request()

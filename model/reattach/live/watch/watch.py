@@ -8,6 +8,7 @@ from attrs import frozen
 
 from reattach.clauses import Registry
 from reattach.io.digests import Digester, Payloads
+from reattach.io.files import OutputError
 from reattach.io.recorder_file import RecordingFile
 from reattach.io.trace import TraceHeader
 from reattach.live.watch.chance import Chance
@@ -65,8 +66,12 @@ async def watch(
     stop: asyncio.Event,
     on_ready: OnReady,
     on_finding: Callable[[Watcher, Finding], None],
+    on_problem: Callable[[OutputError], None],
 ) -> Watched:
-    """Watch until ``stop``. Raises ServeError if it cannot listen, OutputError if it cannot record."""
+    """Watch until ``stop``; a recording that cannot be gone on with is told at once.
+
+    Raises ServeError if it cannot listen, OutputError if it cannot record.
+    """
     oracle = Oracle(
         revision=options.revision, declaration=options.declaration, complete=options.complete, registry=registry
     )
@@ -83,7 +88,7 @@ async def watch(
     )
     plan = Plan(options.faults, options.chance) if options.chance is not None else Plan(options.faults)
     async with proxying(options.proxy, watcher, plan) as proxy:
-        watcher.recording = _recording(options, watcher)
+        watcher.recording = _recording(options, watcher, on_problem)
         try:
             on_ready(proxy)
             await stop.wait()
@@ -105,7 +110,9 @@ async def watch(
     )
 
 
-def _recording(options: WatchOptions, watcher: Watcher) -> RecordingFile | None:
+def _recording(
+    options: WatchOptions, watcher: Watcher, on_problem: Callable[[OutputError], None]
+) -> RecordingFile | None:
     if options.record is None:
         return None
     digester = Digester() if options.payloads is Payloads.DIGEST else None
@@ -120,6 +127,7 @@ def _recording(options: WatchOptions, watcher: Watcher) -> RecordingFile | None:
             complete=options.complete,
         )
     )
+    recording.on_problem = on_problem  # one that cannot even be begun is an error of its own
     return recording
 
 
@@ -136,6 +144,7 @@ def _notes(options: WatchOptions, watcher: Watcher, plan: Plan, proxy: Proxy) ->
         notes.append(f"Random faults, seed {options.chance.seed}: {counted(plan.drawn, 'fault')} acted.")
     notes += [f"The target could not be reached, {times(count)}: {why}." for why, count in proxy.failures.items()]
     notes += [f"Not read to the end, {counted(count, 'exchange')}: {why}." for why, count in watcher.unread.items()]
+    notes += [f"Answered by the proxy itself, {times(count)}: {why}." for why, count in watcher.refused.items()]
     if watcher.clients.unjudged:
         many = counted(watcher.clients.unjudged, "session")
         notes.append(f"{many} had more than {MOST_SEEN} observations: their clients are not judged.")

@@ -78,6 +78,8 @@ class Watcher:
     """What went wrong in judging or recording, if something did."""
     unread: Counter[str] = field(init=False, factory=Counter)
     """How many exchanges could not be read to their end, by reason."""
+    refused: Counter[str] = field(init=False, factory=Counter)
+    """How many requests the proxy itself has answered, by reason: the server never had them."""
     recorder: Recorder = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -184,7 +186,7 @@ class Tap:
         if len(codings) == 1 and codings <= _CODINGS:
             self._inflate = zlib.decompressobj(wbits=47)
         elif codings:
-            self._lose(f"answers are compressed ({_text(b', '.join(sorted(codings)))})")
+            self.lose(f"answers are compressed ({_text(b', '.join(sorted(codings)))})")
             return
         if status == 200 and media == EVENT_STREAM:
             self._decoder = Decoder(LARGEST)
@@ -217,7 +219,7 @@ class Tap:
                 if self._size <= LARGEST:
                     self._body += data
         except (BlockTooLargeError, UnreadableError) as error:
-            self._lose(str(error))
+            self.lose(str(error))
 
     def took_extra(self, data: bytes) -> None:
         """An event was taken that is not the server's."""
@@ -277,7 +279,8 @@ class Tap:
             for each in story:
                 self._watcher.note_client(self._session, each)
 
-    def _lose(self, reason: str) -> None:
+    def lose(self, reason: str) -> None:
+        """It cannot be read on, or not be passed on: that is the proxy's doing, and nobody else's."""
         self.broke(Party.NETWORK, clean=False)
         self._watcher.lose(reason)
         if self._session:

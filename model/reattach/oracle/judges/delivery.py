@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
+from reattach.oracle.evidence import by_numbers, cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.moments import AGAIN, ELSEWHERE, RESPONSE, RESUMED, CallSettled, Delivered, Reordered, Rested
@@ -46,10 +46,11 @@ def nothing_comes_twice(run: Run, moment: Delivered) -> Iterator[Judgement]:
     else:
         return
     view.once("DEL-1")
+    known_by_id = frame_of(moment.seen).id == event.id
     yield Broken(
         "DEL-1",
         Fault.DUPLICATE_DELIVERY,
-        what,
+        what if known_by_id else what + by_numbers(event),
         evidence(
             view.stream.opener, event.exchange, view.exchange, show=(event.seen, *cursor_of(view)), last=moment.seen
         ),
@@ -111,7 +112,9 @@ def _skipped(view: View, gap: Gap) -> Iterator[Judgement]:
 
 def _loss(view: View, gap: Gap) -> str:
     came = "which another resumption delivers" if gap.known else "which never came on it"
-    return f"the resumption from {position(view.cursor)} delivered {named(gap.after)} without {_list(gap.keys)}, {came}"
+    ground = by_numbers(gap.after) if gap.counted else ""
+    what = f"delivered {named(gap.after)} without {_list(gap.keys)}, {came}"
+    return f"the resumption from {position(view.cursor)} {what}{ground}"
 
 
 def _loss_evidence(view: View, gap: Gap) -> tuple[Seen, ...]:
@@ -382,10 +385,11 @@ _ORDERED = (Held("DEL-6"),)
 
 def _disorder(moment: Delivered, previous: Event, event: Event) -> Broken:
     view = moment.view
+    ground = by_numbers(event) if moment.first else ""
     return Broken(
         "DEL-6",
         Fault.OUT_OF_ORDER,
-        f"{named(event)} came after {named(previous)}, which comes later in the stream",
+        f"{named(event)} came after {named(previous)}, which comes later in the stream{ground}",
         evidence(
             view.stream.opener,
             event.exchange,
