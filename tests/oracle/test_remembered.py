@@ -148,3 +148,21 @@ def test_series_that_many_sessions_share_are_nobodys_alone() -> None:
     wire.session().call("shared").answer().bare("s0")
     call.log("f2", "shared", 2)
     assert "SES-5" not in {finding.clause for finding in wire.findings()}
+
+
+def _resumed_and_ended(*, answered: bool) -> Wire:
+    wire = Wire()
+    session = wire.session()
+    call = session.call().answer().bare("a0").log("a1", "A", 1).log("a2", "A", 2).cut()
+    view = session.get("a1").answer().log("a2", "A", 2)
+    if answered:
+        view.result("a3", call.rpc_id)
+    view.end()
+    return wire
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_rest_that_nobody_waited_for_is_told_of(answered: bool) -> None:
+    report = _resumed_and_ended(answered=answered).oracle.report()
+    assert "DEL-2" not in {finding.clause for finding in report.findings}
+    assert any("were resumed and never answered" in note for note in report.notes) is not answered

@@ -100,7 +100,7 @@ from reattach.oracle.judges import judged, judges_of
 from reattach.oracle.ledger import Ledger
 from reattach.oracle.observation import Frame, Observation
 from reattach.oracle.reconstruct import ObservationError, take
-from reattach.oracle.record import DRAINED_MS, LIVE_MS, SLACK_MS, Run, Seen
+from reattach.oracle.record import DRAINED_MS, LIVE_MS, SLACK_MS, Call, Run, Seen
 from reattach.oracle.swift import Swift
 from reattach.oracle.verdict import Finding, Profile, Report
 
@@ -108,6 +108,15 @@ __all__ = ["DRAINED_MS", "JUDGED", "LIVE_MS", "SLACK_MS", "ObservationError", "O
 
 JUDGED: frozenset[str] = judged()
 """The clauses that the oracle can judge on the wire: those that have a judge."""
+
+
+def _is_left_unanswered(call: Call) -> bool:
+    """Whether a call was followed as far as anybody did, without its response, and nobody said what it would send."""
+    stream = call.stream
+    if stream is None or call.answered or call.expected is not None or call.cancelled is not None:
+        return False
+    views = stream.views
+    return any(view.resumed for view in views) and all(view.exchange.end is not None for view in views)
 
 
 class Oracle:
@@ -191,5 +200,8 @@ class Oracle:
             "sessions were forgotten to bound the record": run.forgotten_sessions,
             "events were forgotten to bound the record; what hangs on them is not judged": run.forgotten_events,
             "exchanges that were not over were forgotten to bound the record": run.unfollowed,
+            "calls were resumed and never answered; whether their rest was lost is not known (DEL-2)": sum(
+                map(_is_left_unanswered, (call for session in run.sessions.values() for call in session.calls.values()))
+            ),
         }
         return (*notes, *(f"{count} {what}." for what, count in counted.items() if count))
