@@ -4,7 +4,7 @@ import pytest
 from tests.oracle.wire import Wire
 
 from reattach.machine.revision import Revision
-from reattach.oracle.observation import Frame
+from reattach.oracle.observation import Frame, Request
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.verdict import Fault, Finding, Kind, Profile
 
@@ -93,3 +93,15 @@ def test_what_rests_on_ids_says_nothing_of_numbers() -> None:
     session.call().answer().bare("a0").log("a1", "A", 1).log("a2", "A", 2).cut()
     session.get("a1").answer().log("a1", "A", 1).log("a2", "A", 2)
     assert _INFERRED not in found(wire, Fault.DUPLICATE_DELIVERY).summary
+
+
+def test_the_call_that_caused_the_message() -> None:
+    """Whoever repeats the exchange has to make it: the message is on a stream that the call did not open."""
+    wire = Wire()
+    session = wire.session()
+    first = session.call("B").answer().bare("0")
+    pushing = session.call("A").answer()
+    session.get().answer().log("0", "A", 1)
+    finding = next(each for each in wire.findings() if each.clause == "EVT-1")
+    asked = [each.connection for each in finding.evidence if isinstance(each, Request)]
+    assert {first.number, pushing.number} <= set(asked)

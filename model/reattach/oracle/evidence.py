@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from reattach.oracle.message import is_progress
+from reattach.oracle.message import is_progress, said
+from reattach.oracle.observation import Frame
 from reattach.oracle.record import Event, Exchange, Run, Seen, View
 
 
@@ -10,11 +11,15 @@ def evidence(*exchanges: Exchange | None, show: Iterable[Seen | None] = (), last
     """What shows that ``last`` is wrong.
 
     Of each exchange: request, status line, body, first event, pauses and end; of their sessions: the initialize that
-    opened them, with its status line; of the view that ``last`` is on, the message that it delivered before. ``show``
-    adds observations, such as the event of a cursor. Nothing after ``last`` is kept, and ``last`` comes last.
+    opened them, with its status line; of the view that ``last`` is on, the message that it delivered before; the call
+    that is known to have caused the message of ``last``. ``show`` adds observations, such as the event of a cursor.
+    Nothing after ``last`` is kept, and ``last`` comes last.
     """
     chosen: dict[int, Seen] = {}
     _add(chosen, _delivered_before(last))
+    cause = _cause_of(last)
+    if cause is not None:
+        _add(chosen, cause.asked, cause.answer)
     for exchange in (one for one in exchanges if one is not None):
         opener = exchange.session.opener if exchange.session is not None else None
         if opener is not None and opener is not exchange:
@@ -33,6 +38,17 @@ def _delivered_before(last: Seen) -> Seen | None:
     view = last.exchange.view if last.exchange is not None else None
     earlier = [seen for seen in view.delivered.values() if seen.index < last.index] if view is not None else []
     return max(earlier, key=lambda seen: seen.index, default=None)
+
+
+def _cause_of(last: Seen) -> Exchange | None:
+    """The exchange of the call whose series a message is of: without it nobody could have the message sent again."""
+    session = last.exchange.session if last.exchange is not None else None
+    frame = last.observation
+    if session is None or not isinstance(frame, Frame):
+        return None
+    label = said(frame.payload)[1]
+    call = session.claimant(label) if label is not None else None
+    return call.exchange if call is not None else None
 
 
 def cursor_of(view: View) -> tuple[Seen, ...]:
