@@ -13,7 +13,7 @@ from attrs import evolve
 
 from reattach.clauses import About, load_registry
 from reattach.cli import main
-from reattach.live.clients.bench import BenchOptions, BenchResult, run_bench
+from reattach.live.clients.bench import BenchOptions, BenchResult, run_bench, run_script
 from reattach.live.clients.client import HttpClient, Say
 from reattach.live.clients.mutants import MUTANTS
 from reattach.live.clients.program import CommandProgram, OwnProgram, Program
@@ -27,11 +27,14 @@ from reattach.live.clients.scripts import (
     ScriptError,
     choose_script,
     emit,
+    order_of,
     random_script,
 )
 from reattach.live.mutants.registry import served_named
 from reattach.machine.client import News
+from reattach.machine.revision import NEWEST_WITH_RESUMPTION
 from reattach.oracle.clients.bench import Bench
+from reattach.oracle.clients.beside import NO_ORDER
 from reattach.oracle.observation import Json, Printed, Request
 from reattach.oracle.verdict import Fault, Outcome, Profile
 
@@ -73,7 +76,7 @@ def test_each_faulty_client_fails_its_clause_and_no_other(name: str) -> None:
     for script in mutant.scripts:
         (shown,) = [run.observations for run in result.runs if run.script.name == script]
         bench = Bench(REGISTRY)
-        bench.enter(script, shown)
+        bench.enter(script, shown, order_of(script))
         findings = bench.report(Profile.REATTACH, result.revision).findings
         assert {(each.clause, each.fault, each.experiment) for each in findings} == {
             (mutant.clause, mutant.fault, script)
@@ -426,3 +429,18 @@ def test_a_revision_without_resumption_is_told(tmp_path: Path, capsys: pytest.Ca
     assert "The client chose 2026-07-28, which has no resumption" in out
     _, out, _ = run(capsys, "--command", OURS, "--script", "undisturbed")
     assert "has no resumption" not in out
+
+
+def test_a_call_that_waits_for_another_is_made_when_that_has_failed() -> None:
+    """What a program prints comes by another way than its requests, and may come after them."""
+    script = SCRIPTS["session-gone-at-call"]
+    options = BenchOptions(program=OwnProgram(MUTANTS["keeps-session"].client), scripts=(script,))
+    observations = asyncio.run(run_script(options, script)).observations
+    late = sorted(observations, key=lambda each: isinstance(each, Printed))
+    found = {}
+    for order in (script.order, NO_ORDER):
+        bench = Bench(REGISTRY)
+        bench.enter(script.name, late, order)
+        report = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION)
+        found[bool(order)] = {(each.clause, each.fault) for each in report.findings if each.clause == "CLI-3"}
+    assert found == {True: {("CLI-3", Fault.CLIENT_NO_REINITIALIZE)}, False: set()}

@@ -52,9 +52,7 @@ class Solver(Enum):
 
 
 def prove(
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Theorems; all, if none is named.")
-    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Theorems; all, if none is named.")] = None,
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Refute the named mutants too, and show how each breaks its theorem.")
     ] = False,

@@ -20,7 +20,7 @@ from reattach.io.run import FailOn, Run
 from reattach.io.trace import Entry, Trace, TraceHeader
 from reattach.live.clients.bench import BenchOptions, run_bench
 from reattach.live.clients.program import CommandProgram
-from reattach.live.clients.scripts import choose_script
+from reattach.live.clients.scripts import choose_script, order_of
 from reattach.live.experiments import Parameters
 from reattach.live.preflight import PreflightError
 from reattach.live.probe import Job, OnProgress, ProbeOptions, ProbeResult, probe
@@ -121,7 +121,7 @@ def judge_again(trace: Trace, profile: Profile, revision: Revision) -> Again:
     """Judge what a replay file holds, without any server. It begins in the middle, so the oracle may say less."""
     if is_about_client(trace.header):
         bench = Bench(load_registry())
-        bench.enter(trace.header.experiment, trace.observations)
+        bench.enter(trace.header.experiment, trace.observations, order_of(trace.header.experiment))
         return _about(trace.header, bench.report(profile, revision))
     oracle = Oracle(revision=revision, declaration=trace.header.declaration, complete=False)
     for entry in trace.entries:

@@ -18,7 +18,7 @@ from reattach.io.present import present
 from reattach.io.report_json import render_json
 from reattach.io.run import FailOn, Run
 from reattach.io.trace import read_trace
-from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script
+from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script, order_of
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.clients.bench import Bench
 from reattach.oracle.observation import Exited, Observation, Printed
@@ -97,7 +97,7 @@ def judge_again(client: Client, folder: Path, registry: Registry, scripts: Seque
         raise ReportError(path, f"there is no report to judge again: {error}") from None
     bench = Bench(registry)
     for script in scripts:
-        bench.enter(script, _recorded(_recordings(client, folder), script))
+        bench.enter(script, _recorded(_recordings(client, folder), script), order_of(script))
     report = bench.report(Profile.REATTACH, Revision(was["revision"]), notes)
     run = Run(
         target=was["target"],
@@ -124,7 +124,7 @@ def _scripted(folder: Path, script: str, seed: int, registry: Registry) -> Scrip
     observations = _recorded(folder, script)
     bench = Bench(registry)
     for each in dict.fromkeys((UNDISTURBED, script)):
-        bench.enter(each, observations if each == script else _recorded(folder, each))
+        bench.enter(each, observations if each == script else _recorded(folder, each), order_of(each))
     findings = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION).findings
     return Scripted(
         script=script,

@@ -207,7 +207,7 @@ class _Unjudged:
 def _judged(runs: Sequence[Run], registry: Registry, profile: Profile, elapsed_ms: int, stopped: str) -> BenchResult:
     bench = Bench(registry)
     for run in runs:
-        bench.enter(run.script.name, run.observations)
+        bench.enter(run.script.name, run.observations, run.script.order)
     revision = max((_revision_of(run) for run in runs), key=lambda each: each.value, default=NEWEST_WITH_RESUMPTION)
     silent = [run for run in runs if not any(isinstance(each, Response) for each in run.observations)]
     notes = _told_once(

@@ -137,6 +137,11 @@ class Script:
     bound_ms: int = 20_000
     """How long the client program may take; then it is ended."""
 
+    @property
+    def order(self) -> Mapping[str, str]:
+        """By label of a call that waits for another's end, the label of that."""
+        return {call.label: call.after for call in self.calls if call.after}
+
 
 _CUT = Rule(on=Occasion.CALL, act=Act.CUT, after=2)
 _PUSH = Call(label="push", tool=PUSH, arguments={"count": 6, "interval_ms": 30, "label": "push"})
@@ -327,6 +332,11 @@ def choose_script(wanted: str, seed: int) -> Script:
         return random_script(seed)
     found = SCRIPTS.get(wanted)
     return read_script(Path(wanted)) if found is None else found
+
+
+def order_of(name: str) -> Mapping[str, str]:
+    """The order of a script's calls, as far as the name alone says it."""
+    return SCRIPTS[name].order if name in SCRIPTS else {}
 
 
 def read_script(path: Path) -> Script:

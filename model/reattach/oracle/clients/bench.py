@@ -1,13 +1,13 @@
 """Runs of a client against scripts, judged: the outcome of every clause about clients, and the findings."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from attrs import define, field
 
 from reattach.clauses import Registry
 from reattach.machine.revision import Revision
 from reattach.oracle.clients import conduct, cursors  # noqa: F401  (importing registers the judges)
-from reattach.oracle.clients.beside import Beside
+from reattach.oracle.clients.beside import NO_ORDER, Beside
 from reattach.oracle.clients.judgement import JUDGES, Unseen
 from reattach.oracle.clients.tally import Tally
 from reattach.oracle.observation import Observation
@@ -34,9 +34,9 @@ class Bench:
     def __attrs_post_init__(self) -> None:
         self._tally = Tally(self.registry)
 
-    def enter(self, script: str, observations: Sequence[Observation]) -> None:
-        """Enter a whole run against a script."""
-        self._runs.append(beside(observations, script))
+    def enter(self, script: str, observations: Sequence[Observation], after: Mapping[str, str] = NO_ORDER) -> None:
+        """Enter a whole run against a script, with the order in which that has the calls made."""
+        self._runs.append(beside(observations, script, after))
 
     def _judge(self, profile: Profile) -> None:
         """Judge the runs that have been entered: what a program prints in one shows what it does not in another."""
@@ -66,9 +66,9 @@ class Bench:
         return "; ".join(counted[:2]) or _NEVER
 
 
-def beside(observations: Sequence[Observation], script: str = "") -> Beside:
+def beside(observations: Sequence[Observation], script: str = "", after: Mapping[str, str] = NO_ORDER) -> Beside:
     """A run, with the machine's client stepped beside it."""
-    run = Beside()
+    run = Beside(after=after)
     for index, observation in enumerate(observations, start=1):
         run.take(Seen(index, observation, script))
     return run

@@ -7,6 +7,7 @@ gave it, and the judges say which of them the real one can have had.
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from attrs import define, evolve, field, frozen
 
@@ -33,6 +34,8 @@ from reattach.oracle.observation import (
 )
 from reattach.oracle.record import Seen
 
+NO_ORDER: Mapping[str, str] = MappingProxyType({})
+"""Nothing is known of which calls wait for which."""
 ATTEMPTS_MOST = 20
 """Resumptions without an event that was applied; a client that makes more is taken to have no bound (CLI-11)."""
 MEMORY = 1_000_000
@@ -147,6 +150,8 @@ class Beside:
     client: machine.Client = field(
         factory=lambda: machine.Client(attempts_limit=ATTEMPTS_MOST, memory=MEMORY, longest_wait_ms=2**62)
     )
+    after: Mapping[str, str] = NO_ORDER
+    """By label of a call, that of the call whose end its program waits for before it makes it."""
     seen: list[Seen] = field(factory=list)
     exchanges: dict[int, Exchange] = field(factory=dict)
     streams: dict[int, Stream] = field(factory=dict)

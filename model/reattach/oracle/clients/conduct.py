@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reattach.machine import client as machine
 from reattach.machine.client import News
-from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside, Exchange, Resumption, Sent, Stream
+from reattach.oracle.clients.beside import ATTEMPTS_MOST, Beside, Exchange, Resumption, Sent, Stream, label_of
 from reattach.oracle.clients.cursors import NO_RESUMPTION, in_anothers_place, neglected
 from reattach.oracle.clients.judgement import (
     LATE_MS,
@@ -131,10 +131,13 @@ def _knows(run: Beside, exchange: Exchange, first: Exchange, told: Seen) -> bool
     """Whether the client surely had the 404 when it sent a request: others may have been on their way."""
     if exchange.asked.at > told.at + LATE_MS or _comes_back(run, exchange, first):
         return True
-    failed = None if first.stream is None else run.said.failure(first.stream.label)
+    if exchange.request.rpc_method != "tools/call" or first.stream is None:
+        return False
+    failed, waits = run.said.failure(first.stream.label), run.after.get(label_of(exchange.request.payload))
+    if first is first.stream.opener and waits == first.stream.label:
+        return True  # the 404 is the only end that the call it waited for has had
     # No program of the contract makes a call that it has not begun with, but after another one's end.
-    makes = exchange.request.rpc_method == "tools/call"
-    return makes and failed is not None and told.index < failed.index < exchange.asked.index
+    return failed is not None and told.index < failed.index < exchange.asked.index
 
 
 def _comes_back(run: Beside, exchange: Exchange, first: Exchange) -> bool:
