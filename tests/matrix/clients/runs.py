@@ -150,6 +150,6 @@ def _ended(labels: Sequence[str], observations: Sequence[Observation]) -> str:
     if answered.issuperset(labels):
         return "answered"
     if failed & {*labels, "None"}:
-        return "failed" if not answered else "one failed"
+        return "failed" if not answered else "some failed"
     exits = [each for each in observations if isinstance(each, Exited)]
     return "hung" if exits and exits[-1].status is None else "no word"

@@ -100,7 +100,7 @@ Run of {matrix.day}, reattach {matrix.reattach}, seed {matrix.seed}: {minutes} m
             """\
 ## By script
 
-What the application got: every call *answered*, *one failed* or all *failed* by an error, *hung* until the bench ended
+What the application got: every call *answered*, *some failed* or all *failed* by an error, *hung* until the bench ended
 the program after the script's time, or *no word*. Under it what was found.
 """,
             _scripts(matrix),
