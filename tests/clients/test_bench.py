@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -314,6 +315,7 @@ def test_the_text_report_is_the_probes(capsys: pytest.CaptureFixture[str]) -> No
         (["--command", OURS, "--mutant", "none"], "there is no mutant none"),
         (["--command", OURS, "--format", "curl"], "a client cannot be asked"),
         (["--command", OURS, "--record", "/dev/null/recordings"], "/dev/null/recordings: cannot be written"),
+        (["--command", OURS, "--bound", "inf"], "--bound"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -388,16 +390,17 @@ def test_a_script_can_be_a_file(tmp_path: Path) -> None:
     [
         ("name =", "name", "not TOML"),
         ('on = "call"', 'on = "noon"', "one of call, resume, listen is needed"),
-        ("status = 503", "status = 200", "rules[2]: status: 400 to 599 is needed to refuse"),
-        ("after = 2", "after = -2", "rules[1]: after and times are 0 or more"),
+        ("status = 503", "status = 200", "rules[1]: status: 400 to 599 is needed to refuse"),
+        ("after = 2", "after = -2", "rules[0]: after and times are 0 or more"),
         ("retry_ms = 20", "retry_ms = -1", "retry_ms"),
         ("retry_ms = 20", "speed = 1", "unknown key: speed"),
         ('name = "', 'name = "../../evil/', "name: '../../evil/"),
         ('name = "', 'name = "A', "name: 'A"),
         ("[[calls]]", "calls = [3]\n[x]", "calls[0]: a table is needed"),
-        ('label = "a"', 'label = "a"\nafter = "b"', "calls[1]: after: 'b' is no other call's label"),
-        ('label = "a"', 'label = "a"\nafter = "a"', "calls[1]: after: 'a' is no other call's label"),
-        ("[[calls]]", SAME + "[[calls]]", "calls[2]: label: 'a' is that of another call"),
+        ('label = "a"', 'label = "a"\nafter = "b"', "calls[0]: after: 'b' is no other call's label"),
+        ('label = "a"', 'label = "a"\nafter = "a"', "calls[0]: after: 'a' is no other call's label"),
+        ('on = "call"', 'label = "z"\non = "call"', "rules[0]: label: 'z' is no call's"),
+        ("[[calls]]", SAME + "[[calls]]", "calls[1]: label: 'a' is that of another call"),
     ],
 )
 def test_a_bad_script_file_says_what_and_where(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -444,3 +447,54 @@ def test_a_call_that_waits_for_another_is_made_when_that_has_failed() -> None:
         report = bench.report(Profile.REATTACH, NEWEST_WITH_RESUMPTION)
         found[bool(order)] = {(each.clause, each.fault) for each in report.findings if each.clause == "CLI-3"}
     assert found == {True: {("CLI-3", Fault.CLIENT_NO_REINITIALIZE)}, False: set()}
+
+
+def test_two_scripts_of_one_name_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD.replace("flaky", "undisturbed"))
+    code, out, error = run(capsys, "--command", OURS, "--script", str(path), "--script", "undisturbed")
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert "two scripts have the name undisturbed" in error
+
+
+def test_what_holds_a_programs_output_does_not_hold_the_bench(tmp_path: Path) -> None:
+    """It is in a session of its own, so that the bench cannot know it, and goes when the test lets it."""
+    program = tmp_path / "leaves.py"
+    program.write_text(
+        "import subprocess, sys\n"
+        "sleeper = [sys.executable, '-c', 'import sys; open(sys.argv[1]).read()']\n"
+        f"subprocess.Popen([*sleeper, {str(tmp_path / 'end')!r}], start_new_session=True)\n"
+    )
+    os.mkfifo(tmp_path / "end")
+    options = BenchOptions(program=CommandProgram(f"{sys.executable} {program}"), scripts=(SCRIPTS["undisturbed"],))
+    try:
+        result = asyncio.run(run_bench(options, REGISTRY, Profile.MCP))
+        assert result.runs[0].ending.status == 0
+        assert result.elapsed_ms < options.start_ms
+    finally:
+        with (tmp_path / "end").open("w"):
+            pass
+
+
+def test_credentials_of_a_command_are_never_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import sys; sys.exit('refused: Authorization: Bearer said-aloud-9')")
+    command = f"{sys.executable} {program} {{url}} --token given-1 --header 'Authorization: Bearer given-22'"
+    folder = tmp_path / "recordings"
+    _, out, err = run(capsys, "--command", command, "--script", "undisturbed", "--record", str(folder))
+    texts = [out, err, *(path.read_text() for path in folder.iterdir())]
+    assert len(texts) == 3
+    for secret in ("given-1", "given-22", "said-aloud-9"):
+        assert [text for text in texts if secret in text] == []
+    assert "refused: Authorization: Bearer secret-" in " ".join(out.split())
+
+
+class OfSessionsOnly(HttpClient):
+    """Tells that its session is lost, and not what else that means."""
+
+    def __init__(self, url: str, calls: Sequence[Call], say: Say) -> None:
+        super().__init__(url, calls, lambda said: None if said.get("event") == "gap" else say(said))
+
+
+def test_a_lost_session_says_that_its_streams_are_lost() -> None:
+    assert broken(judged(OwnProgram(OfSessionsOnly), [SCRIPTS["session-expires"]])) == set()

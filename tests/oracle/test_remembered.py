@@ -166,3 +166,17 @@ def test_a_rest_that_nobody_waited_for_is_told_of(answered: bool) -> None:
     report = _resumed_and_ended(answered=answered).oracle.report()
     assert "DEL-2" not in {finding.clause for finding in report.findings}
     assert any("were resumed and never answered" in note for note in report.notes) is not answered
+
+
+@pytest.mark.parametrize(("expected", "found"), [(0, ""), (40, "at most 40 events behind")])
+def test_a_refusal_accuses_only_where_it_is_known_what_followed(expected: int, found: str) -> None:
+    """No window is declared, and the call went on while nobody was connected."""
+    wire = Wire()
+    session = wire.session()
+    call = session.emit("A", expected) if expected else session.call("A").answer()
+    call.bare("a0").log("a1", "A", 1).cut()
+    wire.pass_time(1_000)
+    session.get("a1").refuse(409, "cursor-out-of-window")
+    summaries = [finding.summary for finding in wire.findings() if finding.clause == "CUR-7"]
+    assert len(summaries) == bool(found)
+    assert all(found in summary for summary in summaries)

@@ -52,6 +52,9 @@ BAD: dict[str, tuple[list[str], str]] = {
     "one file for two": (["--target", TARGET, "--record", "r.jsonl", "--output", "./r.jsonl"], "the same file"),
     "a name with a port": (["--target", TARGET, "--allow-host", "a:1"], "without a port"),
     "no policy": (["--target", TARGET, "--policy", "none.toml"], "neither a preset"),
+    "nothing to draw": (["--target", TARGET, "--every", "5"], "without --random-faults"),
+    "no seed": (["--target", TARGET, "--seed", "5"], "without --random-faults"),
+    "digests of nothing": (["--target", TARGET, "--payloads", "digest"], "without --record"),
     "a CA for nothing": (["--target", TARGET, "--ca", "a.pem"], "is for https"),
     "no CA": (["--target", "https://127.0.0.1:9/", "--ca", "none.pem"], "cannot use the CA file"),
 }
@@ -142,7 +145,7 @@ def test_a_broken_clause_is_told_when_it_breaks_and_in_the_report(tmp_path: Path
                 await play(url)
                 async with asyncio.timeout(BOUND):
                     line = (await process.stderr.readline()).decode()
-                assert f"DEL-{1} MUST duplicate-delivery: " in line  # while it runs
+                assert f"DEL-{1} duplicate-delivery (breaks its own contract): " in line  # while it runs
                 await play(url)
                 process.send_signal(signal.SIGINT)
                 async with asyncio.timeout(BOUND):
@@ -153,7 +156,7 @@ def test_a_broken_clause_is_told_when_it_breaks_and_in_the_report(tmp_path: Path
             assert process.returncode == 1
             assert "^ duplicate-delivery" in rest  # the exchange
             assert "A MUST NOT" in rest or "MUST" in rest  # the clause
-            assert rest.count("duplicate-delivery: ") == 0  # the second time is only counted
+            assert rest.count("duplicate-delivery (") == 0  # the second time is only counted
             assert "seen 2 times" in report
             assert "verdict: violates (exit 1)" in report
             for text in (line, rest, report, record.read_text()):
@@ -184,6 +187,12 @@ def test_a_recording_that_cannot_be_gone_on_with_is_told_at_once(tmp_path: Path)
             assert "recorded in" in report
 
     run(work())
+
+
+def test_a_pipe_that_nobody_reads_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert main(["watch", "--target", TARGET, "--record", str(tmp_path / "pipe")]) == 2
+    assert "pipe: cannot be written: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])

@@ -19,13 +19,14 @@ from reattach.io.files import OutputError, check_writable, make_folder
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_policy
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
+from reattach.io.redact import named_credentials
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
 from reattach.io.trace import Entry
-from reattach.live.clients.bench import AT_ONCE, BenchOptions, BenchResult, run_bench
+from reattach.live.clients.bench import AT_ONCE, BenchOptions, run_bench
 from reattach.live.clients.program import CommandProgram
-from reattach.live.clients.scripts import RANDOM, SCRIPTS, choose_script, random_script
+from reattach.live.clients.scripts import RANDOM, SCRIPTS, Script, choose_script, random_script
 from reattach.oracle.observation import Json
 from reattach.oracle.verdict import Profile, Report
 
@@ -62,6 +63,7 @@ def client(
         typer.Option(
             metavar="SECONDS",
             min=0.1,
+            max=shared.LONGEST_S,
             show_default=False,
             help="The longest a run may take after the client's first request.",
         ),
@@ -89,7 +91,7 @@ def client(
     expected = () if baseline is None else read_baseline(baseline, registry)
     options = BenchOptions(
         program=CommandProgram(command),
-        scripts=tuple(choose_script(each, chosen_seed) for each in dict.fromkeys(script or (*SCRIPTS, RANDOM))),
+        scripts=_scripts(script or (*SCRIPTS, RANDOM), chosen_seed),
         policy=read_policy(policy),
         mutant=None if mutant is None else mutant_for(mutant),
         at_once=jobs,
@@ -132,16 +134,29 @@ def client(
         stopped=result.stopped,
         baseline=_due(entries_for(result.revision.value, expected), result.report, every=script is None),
     )
+    said = (each.ending.last_words for each in result.runs)
+    credentials = (*result.credentials, *named_credentials(command, *said))
     for each in result.runs if record is not None else ():
         assert record is not None
         entries = [Entry(observation, each.script.name) for observation in each.observations]
-        write_record(record / f"{each.script.name}.jsonl", entries, run, result.credentials)
-    presented = present(result.report, run, credentials=result.credentials, replays=_replays(result, run, replays))
+        write_record(record / f"{each.script.name}.jsonl", entries, run, credentials)
+    shown = _replays(result.report, run, replays, credentials)
+    presented = present(result.report, run, credentials=credentials, replays=shown)
     if output is not None or format_ is not Format.TEXT:
         shared.write_report(presented, format_, output, registry)
     else:
         shared.show(text_report(presented, registry))
     return EXIT_CODES[verdict_of(presented.report, presented.run)]
+
+
+def _scripts(wanted: Sequence[str], seed: int) -> tuple[Script, ...]:
+    scripts: dict[str, Script] = {}
+    for each in dict.fromkeys(wanted):
+        script = choose_script(each, seed)
+        if script.name in scripts:
+            raise typer.BadParameter(f"two scripts have the name {script.name}", param_hint="'--script'")
+        scripts[script.name] = script
+    return tuple(scripts.values())
 
 
 def _due(baseline: Baseline, report: Report, *, every: bool) -> Baseline:
@@ -150,14 +165,13 @@ def _due(baseline: Baseline, report: Report, *, every: bool) -> Baseline:
     return tuple(entry for entry in baseline if every or (entry.clause, entry.fault) in found)
 
 
-def _replays(result: BenchResult, run: Run, folder: Path | None) -> Sequence[str | None]:
+def _replays(report: Report, run: Run, folder: Path | None, credentials: Sequence[str]) -> Sequence[str | None]:
     """Write replay files for the findings; if they cannot be written, that costs nothing else."""
-    report: Report = result.report
     if not report.findings:
         return ()
     scripts: list[tuple[str, dict[str, Json]]] = [(finding.experiment, {}) for finding in report.findings]
     try:
-        return write_replays(folder or replay_folder(run), report, run, scripts, result.credentials)
+        return write_replays(folder or replay_folder(run), report, run, scripts, credentials)
     except OutputError as error:
         print(f"reattach: no replay files: {plain(str(error))}", file=sys.stderr)
         return (None,) * len(report.findings)

@@ -83,12 +83,16 @@ Restart = Annotated[bool, typer.Option("--restart", help="The server that --comm
 Seed = Annotated[
     int | None, typer.Option("--seed", metavar="N", min=0, help="Repeats a run's random choices.", show_default=False)
 ]
+LONGEST_S = 1_000_000
+"""Seconds that anything may be given at most: some eleven days."""
+
 Budget = Annotated[
     float | None,
     typer.Option(
         "--budget",
         metavar="SECONDS",
         min=1,
+        max=LONGEST_S,
         show_default=False,
         help="Begin no experiment after this time; once each was run, go on with generated histories until then. If not"
         f" given, each is run once, and the racy ones again for {DEFAULT_BUDGET_MS // 1000} s.",

@@ -16,7 +16,7 @@ from reattach.io.files import OutputError, check_apart
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present, replay_folder, write_record, write_replays
-from reattach.io.redact import query_credentials, without_query
+from reattach.io.redact import named_credentials, query_credentials, without_query
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Presented, verdict_of
 from reattach.io.shell import command_line
@@ -47,6 +47,7 @@ def probe(
         typer.Option(
             metavar="SECONDS",
             min=1,
+            max=shared.LONGEST_S,
             show_default=False,
             help="With --budget: end when for so long the campaign reached nothing new.",
         ),
@@ -115,7 +116,7 @@ def probe(
     probed = run_probe(
         options, command=repeat, fail_on=fail_on, baseline=expected, only=clauses, keep=record is not None
     )
-    credentials = (*shared.values_of(headers, second), *query_credentials(url, also))
+    credentials = (*shared.values_of(headers, second), *query_credentials(url, also), *named_credentials(command))
     if record is not None:
         write_record(record, probed.entries, probed.run, credentials, payloads)
     presented = present(

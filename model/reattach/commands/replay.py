@@ -14,7 +14,14 @@ from reattach.commands.running import Again, is_about_client, judge_again, run_a
 from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.present import Format, present, run_of
-from reattach.io.redact import make_redactor, query_credentials, redact_report, report_observations, without_query
+from reattach.io.redact import (
+    make_redactor,
+    named_credentials,
+    query_credentials,
+    redact_report,
+    report_observations,
+    without_query,
+)
 from reattach.io.report_text import finding_text
 from reattach.io.run import EXIT_CODES, FailOn, Run, Verdict, verdict_of
 from reattach.io.shell import replay_command
@@ -59,7 +66,11 @@ def replay(
     elif live:
         headers = shared.read_headers("--header", header)
         second = shared.read_headers("--second-principal", second_principal)
-        credentials = (*shared.values_of(headers, second), *query_credentials(target, also))
+        credentials = (
+            *shared.values_of(headers, second),
+            *query_credentials(target, also),
+            *named_credentials(command),
+        )
         options = ProbeOptions(
             url=target,
             command=command,

@@ -184,10 +184,10 @@ def why_no_verdict(error: BaseException) -> str:
 
 
 def at_end_of_run(end: Callable[[], object], *numbers: signal.Signals) -> None:
-    """Have these signals call ``end``; but one that whoever started this process had ignored (nohup) stays ignored."""
+    """Have these signals call ``end``; but SIGHUP stays ignored where that was asked for (nohup)."""
     loop = asyncio.get_running_loop()
     for number in numbers:
-        if signal.getsignal(number) is not signal.SIG_IGN:
+        if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, end)
 
 

@@ -16,7 +16,7 @@ from reattach.io.files import check_writable
 from reattach.io.plain import plain
 from reattach.io.policy_file import read_declaration
 from reattach.io.present import Format, present
-from reattach.io.redact import query_credentials, without_query
+from reattach.io.redact import named_credentials, query_credentials, without_query
 from reattach.io.report_text import text_report
 from reattach.io.run import EXIT_CODES, FailOn, Run, verdict_of
 from reattach.io.shell import command_line
@@ -54,7 +54,10 @@ def soak(
         int, typer.Option(metavar="MB", min=1, help="Break a load off when so much memory is resident.")
     ] = _DEFAULTS.limit_bytes // _MB,
     budget: Annotated[
-        float, typer.Option(metavar="SECONDS", min=1, help="How long it may take; what that leaves out is said.")
+        float,
+        typer.Option(
+            metavar="SECONDS", min=1, max=shared.LONGEST_S, help="How long it may take; what that leaves out is said."
+        ),
     ] = _DEFAULTS.budget_ms / 1000,
     phase: Annotated[
         list[Phase] | None, typer.Option(metavar="PHASE", help=f"Run this phase alone ({_PHASES}); repeatable.")
@@ -64,6 +67,7 @@ def soak(
         typer.Option(
             metavar="SECONDS",
             min=0,
+            max=shared.LONGEST_S,
             show_default=False,
             help="The idle budget after which sessions must have ended, unless --policy declares it.",
         ),
@@ -115,7 +119,7 @@ def soak(
         "idle": None,
     }
     shown = None if url is None else without_query(url)
-    credentials = (*shared.values_of(headers), *query_credentials(url))
+    credentials = (*shared.values_of(headers), *query_credentials(url), *named_credentials(command))
     run = Run(
         target=shown or command or "",
         revision=revision.value if revision is not None else "",

@@ -74,7 +74,8 @@ def watch(
     ] = EVERY,
     seed: shared.Seed = None,
     record: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Record what passes, as it passes.", show_default=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Record what passes, as it passes; replaces it.", show_default=False),
     ] = None,
     payloads: shared.PayloadsOption = Payloads.WHOLE,
     complete: Annotated[
@@ -95,6 +96,11 @@ def watch(
 
     Until interrupted. What breaks a clause is told as it happens, on standard error; the report comes at the end.
     """
+    for name, given in (("--every", every != EVERY), ("--seed", seed is not None)):
+        if given and not random_faults:
+            raise typer.BadParameter("without --random-faults there is nothing to draw", param_hint=f"'{name}'")
+    if payloads is not Payloads.WHOLE and record is None:
+        raise typer.BadParameter("without --record nothing is recorded", param_hint="'--payloads'")
     registry = load_registry()
     endpoint = parse_url(target)
     host, port = _read_listen(listen)
@@ -199,7 +205,7 @@ class _Teller:
         self._told.add(key)
         at = finding.evidence[-1].at if finding.evidence else watcher.recorder.now()
         summary = watcher.redactor.text(finding.summary)
-        _say(f"{at} ms: {finding.clause} {finding.level.value} {finding.fault.value}: {summary}")
+        _say(f"{at} ms: {finding.clause} {finding.fault.value} ({finding.kind.value}): {summary}")
         if self.show:
             clause = self.registry[finding.clause]
             shown = tuple(_redacted(watcher, each) for each in finding.evidence)

@@ -44,7 +44,10 @@ class RecordingFile:
     def open(self, header: TraceHeader) -> None:
         """Begin with the header. Raises OutputError."""
         try:
-            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
+            # A pipe that nobody reads is an error, and no reason to wait for somebody.
+            how = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NONBLOCK
+            self._file = os.open(self.path, how, 0o666)
+            os.set_blocking(self._file, True)
         except OSError as error:
             raise OutputError(self.path, error.strerror or str(error)) from error
         (first,) = trace_lines(header, (), make_redactor())

@@ -35,6 +35,14 @@ _HIDDEN = "…"
 """Stands for a value of a URL's query."""
 _VALUE = re.compile(r"(?<==).+|^[^=]+$", re.DOTALL)
 """A value in a pair of a query; a name alone may be one too."""
+_NAMED = re.compile(
+    r"(?:\b(?:bearer|basic)\s+"
+    r"|\b(?:authorization|cookie|[a-z-]*api-?key)\s*:\s*(?:bearer\s+|basic\s+)?"
+    r"|--?[a-z-]*(?:token|password|secret|api-?key)[=\s]\s*)"
+    r"[\"']?([^\s\"']+)",
+    re.IGNORECASE,
+)
+"""A credential that a text names as such."""
 _REVISIONS = frozenset(revision.value for revision in Revision)
 
 
@@ -243,6 +251,12 @@ def query_credentials(*urls: str | None) -> tuple[str, ...]:
     found = (match.group() for match in map(_VALUE.search, parts) if match)
     forms = (form for value in found for form in (value, unquote_plus(value)))
     return tuple(dict.fromkeys(form for form in forms if len(form) >= _SHORT and form not in _REVISIONS))
+
+
+def named_credentials(*texts: str | None) -> tuple[str, ...]:
+    """What a command line or a program's last words say to be a credential: after Bearer, in a header, by an option."""
+    found = (match.group(1) for text in texts if text for match in _NAMED.finditer(text))
+    return tuple(dict.fromkeys(each for each in found if len(each) >= _TINY))
 
 
 def redact_report(report: Report, redactor: Redactor) -> Report:

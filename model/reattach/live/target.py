@@ -13,6 +13,7 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Sequence
+from typing import Any, cast
 
 import psutil
 from attrs import define, field
@@ -136,7 +137,7 @@ class Command:
         if self._process is not None:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ENDING_MS / 1000):
-                    await self._process.wait()
+                    await exited(self._process)
                     if self._reader is not None:
                         await asyncio.wait({self._reader})  # its last words
         self.check()
@@ -191,6 +192,12 @@ async def answers(endpoint: Endpoint, tls: ssl.SSLContext | None) -> bool:
     return True
 
 
+async def exited(process: asyncio.subprocess.Process) -> None:
+    """Wait until a process has ended. ``Process.wait`` goes on until nobody holds its pipes any more."""
+    while process.returncode is None:
+        await asyncio.sleep(POLL_MS / 1000)
+
+
 async def end_process(process: asyncio.subprocess.Process, *, asking: bool = True) -> None:
     """End a process that was started as the leader of a group, with its group and what its children started."""
     family: list[psutil.Process] = []
@@ -204,8 +211,9 @@ async def end_process(process: asyncio.subprocess.Process, *, asking: bool = Tru
         for member in family:
             with contextlib.suppress(psutil.Error):
                 member.kill()
-        await asyncio.shield(process.wait())
+        await asyncio.shield(exited(process))
         await asyncio.shield(_gone(family))
+        cast(Any, process)._transport.close()  # asyncio leaves its pipes open as long as anyone else holds them
 
 
 async def _ask_to_end(process: asyncio.subprocess.Process, family: list[psutil.Process]) -> None:
@@ -216,7 +224,7 @@ async def _ask_to_end(process: asyncio.subprocess.Process, family: list[psutil.P
             member.terminate()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(STOP_MS / 1000):
-            await process.wait()
+            await exited(process)
             while _group_lives(process.pid) or any(_lives(member) for member in family):
                 await asyncio.sleep(POLL_MS / 1000)
 

@@ -14,7 +14,7 @@ from attrs import frozen
 from reattach.live.clients.client import HttpClient, Say
 from reattach.live.clients.contract import environment
 from reattach.live.clients.scripts import Call
-from reattach.live.target import BadCommandError, end_process
+from reattach.live.target import BadCommandError, end_process, exited
 
 LONGEST_LINE = 1_048_576
 """Bytes of a line on standard output; what is longer is cut into several, which are none of the contract."""
@@ -79,7 +79,7 @@ class CommandProgram:
         words_last: deque[str] = deque(maxlen=STDERR_LINES)
         reading = asyncio.gather(_lines(process.stdout, on_line), _lines(process.stderr, words_last.append))
         try:
-            await process.wait()
+            await exited(process)
         finally:
             await end_process(process, asking=process.returncode is None)
             with contextlib.suppress(TimeoutError):

@@ -356,17 +356,24 @@ def read_script(path: Path) -> Script:
         raise ScriptError(f"{path}: {first_reason(error)}") from None
     if _NAME.fullmatch(script.name) is None:
         raise ScriptError(f"{path}: name: {script.name!r}: lower-case letters, digits and hyphens are needed")
-    for number, rule in enumerate(script.rules, start=1):
+    labels = [call.label for call in script.calls]
+    for number, rule in enumerate(script.rules):
         if rule.act is Act.REFUSE and not 400 <= rule.status < 600:
             raise ScriptError(f"{path}: rules[{number}]: status: 400 to 599 is needed to refuse")
         if min(rule.after, rule.times, rule.first - 1) < 0:
             raise ScriptError(f"{path}: rules[{number}]: after and times are 0 or more, first 1 or more")
-    labels = [call.label for call in script.calls]
-    for number, call in enumerate(script.calls, start=1):
-        if call.label in labels[: number - 1]:
+        if rule.label and rule.label not in labels:
+            raise ScriptError(f"{path}: rules[{number}]: label: {rule.label!r} is no call's")
+    for number, call in enumerate(script.calls):
+        if call.label in labels[:number]:
             raise ScriptError(f"{path}: calls[{number}]: label: {call.label!r} is that of another call")
         if call.after and (call.after == call.label or call.after not in labels):
             raise ScriptError(f"{path}: calls[{number}]: after: {call.after!r} is no other call's label")
-    if not script.calls or script.bound_ms < 1 or script.retry_ms < 0:
-        raise ScriptError(f"{path}: calls, bound_ms and retry_ms: at least one call, 1 ms and 0 ms are needed")
+    for key, short, least in (
+        ("calls", not script.calls, "at least one call"),
+        ("bound_ms", script.bound_ms < 1, "1 ms or more"),
+        ("retry_ms", script.retry_ms < 0, "0 ms or more"),
+    ):
+        if short:
+            raise ScriptError(f"{path}: {key}: {least} is needed")
     return script

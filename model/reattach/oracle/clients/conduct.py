@@ -275,6 +275,10 @@ def the_application_is_told(run: Beside) -> Iterator[Judgement]:
         yield from _told_of_call(run, stream)
     for news, event in _EVENTS.items():
         told = [each for each in run.told if each.news is news and _is_loss(run, each.stream, each.upon)]
+        if news is News.GAP and "session-lost" in run.said.events:
+            # Who has heard that the session is lost knows that of its streams too.
+            lost = {each.upon.index for each in run.told if each.news is News.SESSION_LOST}
+            told = [each for each in told if each.upon.index not in lost]
         if told and event in run.said.tells:
             line = next(iter(run.said.events.get(event, ())), None)
             yield (

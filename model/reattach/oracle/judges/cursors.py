@@ -229,14 +229,26 @@ def good_cursors_are_not_refused(run: Run, moment: Explained) -> Iterator[Judgem
     session, cursor = exchange.session, exchange.cursor
     if session is None or cursor is None or session.restarted:
         return
-    behind = sum(1 for _ in cursor.stream.after(cursor))
+    behind = _how_far_behind(cursor)
+    if not behind:
+        return  # nobody knows what followed: the server may have had every reason
     yield Broken(
         "CUR-7",
         Fault.GOOD_CURSOR_REFUSED,
-        f"the cursor {position(cursor)}, {behind} events behind, was refused ({exchange.status})",
+        f"the cursor {position(cursor)}, {behind} behind, was refused ({exchange.status})",
         evidence(cursor.exchange, exchange, show=(cursor.seen,), last=moment.seen),
         Kind.UNDEFINED_AREA,
     )
+
+
+def _how_far_behind(cursor: Event) -> str:
+    """How many events followed a cursor, if that is known: its stream is finished, or what its call sends is."""
+    stream, call = cursor.stream, cursor.stream.call
+    if stream.finished is not None:
+        return f"{sum(1 for _ in stream.after(cursor))} events"
+    if call is not None and call.expected is not None:
+        return f"at most {len(call.expected) - 1 - max(call.place(cursor.anchor), -1)} events"
+    return ""
 
 
 # CUR-8: the newest event
