@@ -27,7 +27,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+import msgspec
 
 from reattach.oracle.observation import Json
 
@@ -44,15 +44,20 @@ _DEPTH = 4
 _PLAIN = 10**15
 _LONGEST_JSON_TEXT = 4_000_000
 _NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
-_TIME_IN_TEXT = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
-    r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
-    r"|\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b"
+# Every alternative begins with a digit (D), and says after it what has to stand before it: so digits are looked for.
+_TIME = (
+    r"D(?:DDD-DD-DD[T ]DD:DD(?::DD(?:\.D+)?)?(?:Z|[+-]DD:?DD)?"
+    r"|(?<!\wD)D:DD:DD(?:\.D+)?\b"
+    r"|(?<!\wD)D*(?:\.D+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b)"
 )
+_TIME_IN_TEXT = re.compile(_TIME.replace("D", r"\d"))
+# The same where every digit has been made a 0, and a space what is one to text and not to bytes: one byte is found many
+# times as fast.
+_TIME_IN_ZEROS = re.compile(_TIME.replace("D", "0").encode())
+_ZEROS = bytes.maketrans(b"123456789\x1c\x1d\x1e\x1f", b"0" * 9 + b" " * 4)
 
 
-@frozen
-class Numbered:
+class Numbered(msgspec.Struct, frozen=True):
     """A message that says which of its series it is."""
 
     label: str
@@ -205,12 +210,26 @@ def digest(payload: Json) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def likeness(payload: Json) -> bytes:
+    """Bytes that are the same for the same JSON value: quicker than ``digest``, and no part of any key."""
+    try:
+        text = _encode_sorted(payload)
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        text = b"null"
+    if b"null" in text:  # so it writes what no JSON has, too
+        return digest(payload).encode()
+    return hashlib.sha256(text).digest()[:16]
+
+
 def _plain(value: object) -> Json:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(type(value).__name__)
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted", enc_hook=_plain).encode
 
 
 def _messages(payload: Json) -> Iterator[Mapping[str, Json]]:
@@ -287,7 +306,7 @@ def _normalised(payload: Json) -> Json:
 
 def _without_times(value: Json) -> Json:
     if isinstance(value, str):
-        return _TIME_IN_TEXT.sub("<time>", value)
+        return _without_times_in_text(value)
     if isinstance(value, Mapping):
         return {
             name: "<time>" if _is_time(name, inner) else _without_times(inner)
@@ -297,6 +316,16 @@ def _without_times(value: Json) -> Json:
     if isinstance(value, Sequence):
         return [_without_times(inner) for inner in value]
     return value
+
+
+def _without_times_in_text(text: str) -> str:
+    if not text.isascii():
+        return _TIME_IN_TEXT.sub("<time>", text)
+    parts, end = [], 0
+    for found in _TIME_IN_ZEROS.finditer(text.encode().translate(_ZEROS)):
+        parts.append(text[end : found.start()])
+        end = found.end()
+    return "<time>".join((*parts, text[end:])) if parts else text
 
 
 def _is_time(name: str, value: Json) -> bool:

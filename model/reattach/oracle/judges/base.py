@@ -6,15 +6,15 @@ The register is filled by the decorator, so which clauses are judged is never li
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
+import msgspec
 from attrs import frozen
 
-from reattach.oracle.moments import ALL, Delivered, Moment, Rested, Trait
+from reattach.oracle.moments import ALL, Moment, Trait
 from reattach.oracle.record import Run, Seen
 from reattach.oracle.verdict import Fault, Kind
 
 
-@frozen
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A clause was exercised and kept."""
 
     clause: str
@@ -65,8 +65,7 @@ _asked: dict[tuple[type, Trait], tuple[tuple[frozenset[str], Judge], ...]] = {}
 
 def judges_of(moment: Moment) -> Sequence[tuple[frozenset[str], Judge]]:
     """The judges that may have something to say of a moment."""
-    kind = type(moment)
-    traits = moment.traits if isinstance(moment, Delivered | Rested) else ALL
+    kind, traits = type(moment), moment.traits
     asked = _asked.get((kind, traits))
     if asked is None:
         judges = JUDGES.get(kind, [])

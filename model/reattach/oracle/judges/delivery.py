@@ -5,7 +5,17 @@ from collections.abc import Iterable, Iterator
 from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import AGAIN, ELSEWHERE, RESPONSE, RESUMED, CallSettled, Delivered, Reordered, Rested
+from reattach.oracle.moments import (
+    AGAIN,
+    ELSEWHERE,
+    LISTENS,
+    RESPONSE,
+    RESUMED,
+    CallSettled,
+    Delivered,
+    Reordered,
+    Rested,
+)
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     LIVE_MS,
@@ -315,7 +325,7 @@ def messages_come_to_their_request(run: Run, moment: Delivered) -> Iterator[Judg
     )
 
 
-@judge("CUR-1", on=Rested)
+@judge("CUR-1", on=Rested, only=LISTENS)
 def fresh_views_have_no_history(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A plain GET, after an earlier standalone view of the session was given something."""
     view = moment.view
@@ -442,7 +452,7 @@ def finished_streams_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     if finished is None:
         yield from _after_cancellation(moment, call)
         return
-    here = finished.observation.connection == exchange.number
+    here = finished.raw.connection == exchange.number
     earlier = view.resumed and finished.index < exchange.asked.index
     if not here and not earlier:
         return

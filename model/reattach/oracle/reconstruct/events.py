@@ -6,7 +6,7 @@ from attrs import evolve
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.oracle.flat import AnyFrame, FlatFrame
-from reattach.oracle.message import Numbered, digest, is_progress, said
+from reattach.oracle.message import Numbered, is_progress, likeness, said
 from reattach.oracle.moments import (
     Delivered,
     Moment,
@@ -16,7 +16,7 @@ from reattach.oracle.observation import (
     Frame,
 )
 from reattach.oracle.reconstruct.answers import learn_revision, note_responses
-from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, bound_names, compact, keep_event
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, bound_names, compact, keep_event, keep_seq
 from reattach.oracle.reconstruct.owners import is_asked_for, owner_call_of, owner_of
 from reattach.oracle.record import (
     Event,
@@ -37,11 +37,17 @@ _REQUIRED = ("notifications/resumption_required", "notifications/resumption-requ
 
 def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     """Enter an SSE event."""
-    exchange, frame = view.exchange, frame_of(seen)
+    frame = frame_of(seen)
     if frame.payload == {}:
         frame = seen.raw = evolve(_thawed(frame), has_data=False)  # no message: priming, as some stores give it back
+    moments = _entered(run, seen, view, frame)
     if frame.size > KEPT_BYTES:
-        seen.raw = compact(_thawed(frame))
+        seen.raw = compact(frame)
+    return moments
+
+
+def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
+    exchange = view.exchange
     if exchange.first_frame is None:
         exchange.first_frame = seen
     exchange.quiet = None
@@ -117,7 +123,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     known = session.events.get(frame.id) if frame.id else None
     if number is not None and known is None and not is_progress(number) and not _is_numbering(run, view, number):
         key = label = number = None
-    other = known is not None and message and known.digest != digest(payload)
+    other = known is not None and message and known.likeness != likeness(payload)
     if message and (known is None or other):
         owner = owner_of(run, view, frame, key, label)
         if owner is not None:
@@ -143,7 +149,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
         )  # fmt: skip
         if response:
             event.failed = isinstance(payload, Mapping) and "error" in payload
-        if frame is not seen.raw:
+        if frame.size > KEPT_BYTES:
             event.keep(payload)
         if message and stream.kind is StreamKind.STANDALONE and not run.chatty:
             run.chatty = not is_asked_for(run, session, key or "")
@@ -247,9 +253,7 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
             parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
                 run.readable = True
-                session.seqs_seen.setdefault(parsed.seq, parsed.stream)
-                if len(session.seqs_seen) > 2 * run.horizon:
-                    session.seqs_seen.pop(next(iter(session.seqs_seen)))
+                keep_seq(run, session, parsed.seq, parsed.stream)
             if len(event.names) > 1:
                 bound_names(run, session, event)
     if key is not None and key not in session.keys:

@@ -2,13 +2,16 @@
 
 from collections import deque
 from collections.abc import Mapping
+from typing import TypeVar
 
 from attrs import evolve
 
 from reattach.machine.cursor import Presence
+from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.observation import (
     Body,
     Frame,
+    Json,
     Request,
 )
 from reattach.oracle.record import (
@@ -63,6 +66,8 @@ def _forget_exchange(run: Run, exchange: Exchange) -> None:
     if run.exchanges.get(exchange.number) is not exchange:
         return  # forgotten already
     del run.exchanges[exchange.number]
+    if exchange.session is not None:
+        exchange.session.touched += 1
     run.unended.pop(exchange.number, None)
     run.forgotten_exchanges += 1
     run.unfollowed += exchange.is_open
@@ -83,6 +88,7 @@ def _forget_exchange(run: Run, exchange: Exchange) -> None:
 
 def _forget_call(session: Session, call: Call) -> None:
     session.forgotten_calls += 1
+    session.touched += 1
     session.running.pop(call.exchange.number, None)
     call.stream = None
     for name in call.ids:
@@ -120,9 +126,17 @@ def keep_event(run: Run, session: Session, event: Event) -> None:
             _forget_events(run, other, floor)
 
 
+def keep_seq(run: Run, session: Session, seq: int, stream: int) -> None:
+    """Remember the stream number that a seq was first seen with."""
+    session.seqs_seen.setdefault(seq, stream)
+    if len(session.seqs_seen) > 2 * run.horizon:
+        session.seqs_seen.pop(next(iter(session.seqs_seen)))
+
+
 def _forget_events(run: Run, session: Session, floor: int) -> None:
     """Drop the events of a session up to a ``seq``."""
     session.floor = floor
+    session.touched += 1
     streams: dict[int, Stream] = {}
     while session.kept and session.kept[0].seq <= floor:
         event = session.kept.popleft()
@@ -179,14 +193,25 @@ def _forget_session(run: Run, session: Session) -> None:
     session.forgotten_calls += 1
 
 
-def compact(observation: Request | Body | Frame) -> Request | Body | Frame:
-    """The observation as the record keeps it: a large message is replaced by what names it and its size in bytes."""
-    size = observation.size if isinstance(observation, Body | Frame) else 0
-    if isinstance(observation, Request) or size <= KEPT_BYTES or not isinstance(observation.payload, Mapping):
-        return observation if size <= KEPT_BYTES else evolve(observation, payload=None)
-    kept = {
-        name: value
-        for name, value in observation.payload.items()
-        if name in ("jsonrpc", "id", "method") and isinstance(value, str | int)
-    }
-    return evolve(observation, payload={**kept, "elided": size})
+Kept = TypeVar("Kept", bound=Request | Body | AnyFrame)
+
+
+def compact(observation: Kept) -> Kept:
+    """The observation as the record keeps it: a large message is replaced by what names it and its size in bytes.
+
+    A flat one is itself changed.
+    """
+    if isinstance(observation, Request) or observation.size <= KEPT_BYTES:
+        return observation
+    kept: Json = None
+    if isinstance(observation.payload, Mapping):
+        named = {name: observation.payload[name] for name in observation.payload if name in _NAMING}
+        kept = {name: value for name, value in named.items() if isinstance(value, str | int)}
+        kept["elided"] = observation.size
+    if isinstance(observation, FlatFrame):
+        observation.replace(kept)
+        return observation
+    return evolve(observation, payload=kept)
+
+
+_NAMING = frozenset({"jsonrpc", "id", "method"})
