@@ -1,7 +1,7 @@
 """The identity of a message."""
 
+import hashlib
 import json
-import math
 import re
 from types import MappingProxyType
 from typing import Any
@@ -183,7 +183,7 @@ def test_times_in_text_are_found_as_the_rule_says(text: str) -> None:
 
 def test_likeness_tells_json_values_apart_as_their_digest_does() -> None:
     values: list[Any] = [
-        *(None, True, 1, 1.0, -0.0, 0, "", "1", "null", [], {}, [None], {"a": None}, math.nan, math.inf, [math.nan]),
+        *(None, True, 1, 1.0, -0.0, 0, "", "1", "null", [], {}, [None], {"a": None}),
         *(
             10**16,
             1e16,
@@ -200,3 +200,20 @@ def test_likeness_tells_json_values_apart_as_their_digest_does() -> None:
     for one in values:
         for other in values:
             assert (likeness(one) == likeness(other)) == (digest(one) == digest(other)), (one, other)
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(max_size=4)
+        | st.characters(max_codepoint=255),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_a_digest_is_of_the_text_that_the_rule_says(payload: Any) -> None:
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
+    assert digest(payload) == hashlib.sha256(text.encode()).hexdigest()[:16]

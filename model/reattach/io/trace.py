@@ -25,7 +25,7 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from reattach.io.files import write_atomically
 from reattach.io.plain import plain, shorten
-from reattach.io.quick import quick_frame, quick_object, quick_reader
+from reattach.io.quick import quick_lines, quick_object, quick_reader
 from reattach.io.redact import Redactor
 from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
@@ -186,9 +186,9 @@ def open_flat(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, Obs
 
 def _flat(path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Observation | FlatFrame, str]]:
     for number, line in lines:
-        frame = quick_frame(line, DEEPEST)
-        if frame is not None:
-            yield number, *frame
+        quick = quick_line(line)
+        if quick is not None:
+            yield number, *quick
         else:
             entry = entry_of(path, number, json_object(path, number, line))
             yield number, entry.observation, entry.experiment
@@ -397,4 +397,6 @@ def _make_converter() -> Converter:
 
 
 _CONVERTER = _make_converter()
+quick_line = quick_lines(TYPES, MAX_INTEGER, DEEPEST)
+"""A line's observation and its experiment, a frame flat; None if that is not certain."""
 _QUICK = {tag: quick_reader(cls, MAX_INTEGER) for tag, cls in TYPES.items()}

@@ -17,7 +17,15 @@ _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
-class FlatFrame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+class FlatFrame(
+    msgspec.Struct,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    gc=False,
+    tag="frame",
+    tag_field="type",
+):
     """The fields of a ``Frame``, and its payload as JSON."""
 
     at: Natural
@@ -25,12 +33,14 @@ class FlatFrame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=Fal
     id: str | None = None
     event: str | None = None
     retry: Natural | None = None
-    payload: Any = None
-    """Unset once it has been let go."""
     has_data: bool = False
     size: Natural = 0
+    experiment: str = ""
+    """That of its line."""
     packed: Any = b"null"
     """Bytes: the payload as JSON."""
+    payload: Any = None
+    """Unset once it has been let go. The last of the fields, and so of what is written (``io/quick.py``)."""
 
     def let_go(self) -> None:
         """Keep the message as text alone."""

@@ -10,7 +10,6 @@ from reattach.machine.cursor import Presence
 from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.observation import (
     Body,
-    Frame,
     Json,
     Request,
 )
@@ -205,9 +204,8 @@ def compact(observation: Kept) -> Kept:
         return observation
     kept: Json = None
     if isinstance(observation.payload, Mapping):
-        named = {name: observation.payload[name] for name in observation.payload if name in _NAMING}
-        kept = {name: value for name, value in named.items() if isinstance(value, str | int)}
-        kept["elided"] = observation.size
+        found = ((name, observation.payload[name]) for name in observation.payload if name in _NAMING)
+        kept = {name: value for name, value in found if isinstance(value, str | int)} | {"elided": observation.size}
     if isinstance(observation, FlatFrame):
         observation.replace(kept)
         return observation
