@@ -17,6 +17,7 @@ from reattach.oracle.message import (
     label_of_key,
     labels_claimed,
     likeness,
+    likeness_and_normalised_key,
     message_key,
     normalised_key,
     numbered,
@@ -197,9 +198,18 @@ def test_likeness_tells_json_values_apart_as_their_digest_does() -> None:
         ),
         *({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": {"c": 1, "b": 2}}, {"a": {"b": 2, "c": 1}}, [1, 2], [2, 1]),
     ]
+    results: list[Any] = ["x", "12 ms", {}]
+    responses = [{"result": value, "id": name} for name in (1, "1", 1.0, True, None, 2**70) for value in results]
+    values += [*responses, {"result": "13 ms", "id": 1}, {"result": "<time>", "id": 1}, {"id": 1, "result": {"at": 1}}]
+    values += [
+        {"id": 1, "result": {"at": "<time>"}},
+        {"id": 1, "result": {"requestId": 1}},
+        {"id": 1, "result": (1, 2)},
+    ]
     for one in values:
         for other in values:
             assert (likeness(one) == likeness(other)) == (digest(one) == digest(other)), (one, other)
+        assert likeness_and_normalised_key(one) == (likeness(one), normalised_key(one))
 
 
 @given(

@@ -37,7 +37,7 @@ from reattach.oracle import swift
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declaration_of
 from reattach.oracle.judges import JUDGES
 from reattach.oracle.message import Numbered
-from reattach.oracle.observation import Frame, Json, Observation
+from reattach.oracle.observation import Closed, Frame, Json, Observation
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.reconstruct import take
 from reattach.oracle.record import Run, Seen
@@ -313,20 +313,24 @@ def test_one_step_that_is_not_as_it_should_be(step: str, place: int, cut: bool) 
 
 
 def test_what_is_as_it_should_be_goes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of an ordinary call; of a resumption all but its first message, and the first that is surely live."""
-    wire = _scripted(["bare", "log", "log", "progress", "resume", "bare again", "log", "log", "large log", "result"])
-    swiftly = Oracle(revision=Revision.R2025_11_25)
-    generally: list[object] = []
+    """All of a call's stream, and its end; of a resumption all but the first message, and the end."""
+    generally: list[Observation] = []
 
     def spy(run: Run, seen: Seen) -> object:
         generally.append(seen.observation)
         return take(run, seen)
 
     monkeypatch.setattr(general, "take", spy)
-    for observation in wire.observations:
-        swiftly.observe(observation)
-    frames = [each for each in generally if isinstance(each, Frame)]
-    assert len(frames) == 2
+    call, more = ["bare", "log", "log", "progress", "large log"], ["large result", "end"]
+    for steps, left in ((call, 0), (call + more, 0), ([*call, "resume", "bare again", "log", "log", *more], 3)):
+        oracle = Oracle(revision=Revision.R2025_11_25)
+        wire = _scripted(steps)
+        opened = next(n for n, each in enumerate(wire.observations) if isinstance(each, Frame))
+        generally.clear()
+        for observation in wire.observations:
+            oracle.observe(observation)
+        observed = [each for each in generally if each in wire.observations[opened:]]
+        assert len([each for each in observed if isinstance(each, Frame | Closed)]) == left
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from reattach.oracle.flat import FlatFrame
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_format = msgspec.json.format
 
 
 def quick_object(line: bytes, deepest: int) -> dict[str, Any] | None:
@@ -46,8 +47,8 @@ def quick_lines(
     """Reads a line as one of some attrs classes, by its tag, or as a flat frame, with its experiment; None as above.
 
     The same as ``quick_object`` and ``quick_reader``, all at once: each line is decoded as what it is. Written again,
-    it has none of the keys whose value is the default, and the rest once. So if a key was there twice, or has its
-    default, there are fewer colons than in the line.
+    it has none of the keys whose value is the default, and the rest once. If that is the line but for spaces, nothing
+    was there twice. Else, if anything was, or has its default, there are fewer colons than in the line.
     """
     kinds: dict[type, Callable[[Any], Any]] = {}
     for tag, cls in classes.items():
@@ -61,45 +62,52 @@ def quick_lines(
         try:
             told = decode(line)
             again = _encode(told)
+            alike = _format(line, indent=-1) == again
         except (ValueError, RecursionError):
             return None
-        colons = _count(line, b":")
-        if colons != _count(again, b":") or (b"\\" in line and b"\\u003" in line):
+        if not alike and ((b"\\" in line and b"\\u003" in line) or line.count(b":") != again.count(b":")):
             return None
-        if b"[" in line or colons >= deepest:
-            brackets = _count(line, b"[")
-            if colons + brackets >= deepest and line.count(b"{") + brackets > deepest:
-                return None
+        if (b"[" in line or len(line) > 5 * deepest) and _may_be_deep(line, deepest):
+            return None
         if type(told) is not FlatFrame:
             return kinds[type(told)](told), told.experiment
         if type(told.packed) is not bytes:
             return None  # a key of the line
-        begins = again.find(_PAYLOAD)
-        if begins > 0:
-            told.packed = again[begins + len(_PAYLOAD) : -1]
+        if told.payload is not None:
+            begins = again.index(b'"payload":') + 10  # in a text, the quotes would be escaped
+            after = b',"has_data":' if told.has_data else b',"size":' if told.size else b',"experiment":'
+            told.packed = again[begins : again.rfind(after) if told.has_data or told.size or told.experiment else -1]
         return told, told.experiment
 
     return read
 
 
-def _count(text: bytes, byte: bytes) -> int:
-    """How often a byte is there. In long texts, where it is rare, splitting them finds it several times as fast."""
-    if len(text) < _LONG:
-        return text.count(byte)
-    most = len(text) // 64
-    parts = len(text.split(byte, most))
-    return parts - 1 if parts <= most else text.count(byte)
-
-
-_LONG = 1_000
-_PAYLOAD = b'"payload":'
-"""What stands before the payload of a flat frame, which is its last member: not in a text, where quotes are escaped."""
+def _may_be_deep(line: bytes, deepest: int) -> bool:
+    """Whether there are brackets enough. (An object within an object takes five bytes: a short line is not asked.)"""
+    room = deepest
+    for bracket in (b"{", b"["):
+        at = line.find(bracket)  # most lines have few, and to find them takes less time than to count them
+        while at >= 0 and room >= 0:
+            room -= 1
+            at = line.find(bracket, at + 1)
+    if room >= 0:
+        return False
+    brackets = line.count(b"[")
+    return line.count(b":") + brackets >= deepest and line.count(b"{") + brackets > deepest
 
 
 def _maker(cls: type[Any]) -> Callable[[Any], Any]:
+    """Makes an instance of an attrs class that only keeps what it is given, in half the time that its own way takes."""
     names = [each.name for each in fields(cls)]
-    values = attrgetter(*names)
-    return lambda line: cls(**dict(zip(names, values(line), strict=True)))
+    values, puts = attrgetter(*names), [getattr(cls, name).__set__ for name in names]
+
+    def make(line: Any) -> Any:
+        made = object.__new__(cls)
+        for put, value in zip(puts, values(line), strict=True):
+            put(made, value)
+        return made
+
+    return make
 
 
 def _flat_class(cls: type[Any], greatest: int, more: Sequence[tuple[str, Any, Any]] = (), **options: Any) -> type[Any]:

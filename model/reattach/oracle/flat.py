@@ -33,14 +33,14 @@ class FlatFrame(
     id: str | None = None
     event: str | None = None
     retry: Natural | None = None
+    payload: Any = None
+    """Unset once it has been let go."""
     has_data: bool = False
     size: Natural = 0
     experiment: str = ""
     """That of its line."""
     packed: Any = b"null"
     """Bytes: the payload as JSON."""
-    payload: Any = None
-    """Unset once it has been let go. The last of the fields, and so of what is written (``io/quick.py``)."""
 
     def let_go(self) -> None:
         """Keep the message as text alone."""

@@ -47,8 +47,7 @@ _NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
 # Every alternative begins with a digit (D), and says after it what has to stand before it: so digits are looked for.
 _TIME = (
     r"D(?:DDD-DD-DD[T ]DD:DD(?::DD(?:\.D+)?)?(?:Z|[+-]DD:?DD)?"
-    r"|(?<!\wD)D:DD:DD(?:\.D+)?\b"
-    r"|(?<!\wD)D*(?:\.D+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b)"
+    r"|(?<!\wD)(?:D:DD:DD(?:\.D+)?|D*(?:\.D+)?\s?(?:ms|milliseconds?|s|secs?|seconds?))\b)"
 )
 _TIME_IN_TEXT = re.compile(_TIME.replace("D", r"\d"))
 # The same where every digit has been made a 0, and a space what is one to text and not to bytes: one byte is found many
@@ -161,27 +160,36 @@ def is_response(payload: Json) -> bool:
 
 def response_ids(payload: Json) -> tuple[str, ...]:
     """The ids, as text, of the responses that a message is or, as a batch, contains."""
+    if type(payload) is dict:
+        return (_text(payload["id"]),) if is_response(payload) else ()
     return tuple(_text(message["id"]) for message in _messages(payload) if is_response(message))
 
 
 def request_ids(payload: Json) -> tuple[str, ...]:
     """The ids, as text, of the JSON-RPC requests that a message is or, as a batch, contains."""
+    if type(payload) is dict:
+        return (_text(payload["id"]),) if "method" in payload and payload.get("id") is not None else ()
     return tuple(_text(m["id"]) for m in _messages(payload) if "method" in m and m.get("id") is not None)
 
 
 def labels_claimed(payload: Json) -> tuple[str, ...]:
     """The series that a request can cause: its progress token, and the ``label`` among its tool's arguments."""
-    claimed = []
-    for message in _messages(payload):
-        params = message.get("params")
-        if not isinstance(params, Mapping):
-            continue
-        meta, arguments = params.get("_meta"), params.get("arguments")
-        if isinstance(meta, Mapping) and isinstance(meta.get("progressToken"), str | int):
-            claimed.append(f"progress:{_text(meta['progressToken'])}")
-        if isinstance(arguments, Mapping) and isinstance(arguments.get("label"), str):
-            claimed.append(str(arguments["label"]))
+    claimed: list[str] = []
+    for message in (payload,) if type(payload) is dict else _messages(payload):
+        params = _mapping(message.get("params"))
+        token, label = (
+            _mapping(params.get("_meta")).get("progressToken"),
+            _mapping(params.get("arguments")).get("label"),
+        )
+        if isinstance(token, str | int):
+            claimed.append(f"progress:{_text(token)}")
+        if isinstance(label, str):
+            claimed.append(str(label))
     return tuple(claimed)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if type(value) is dict or isinstance(value, Mapping) else {}  # asking for the type itself is quicker
 
 
 def label_of_key(key: str) -> str | None:
@@ -217,6 +225,32 @@ def likeness(payload: Json) -> bytes:
 
     What is no JSON number is null here, as in many a writer of JSON.
     """
+    return (_likeness_of_response(payload)[0] if is_response(payload) else b"") or _likeness(payload)
+
+
+def likeness_and_normalised_key(payload: Json) -> tuple[bytes, str]:
+    """Both of them, for less than one after the other."""
+    if is_response(payload):
+        alike, normal = _likeness_of_response(payload)
+        return alike or _likeness(payload), normal
+    return _likeness(payload), normalised_key(payload)
+
+
+def _likeness_of_response(payload: Json) -> tuple[bytes, str]:
+    """If normalising takes nothing from a response but its id, its normalised key and the id say all that it does.
+
+    And that key; else no likeness.
+    """
+    normalised = _normalised(payload)
+    normal = f"response:{digest(normalised)}"
+    name = payload["id"] if type(payload) is dict else None
+    if type(name) is not str and not (type(name) is int and -_PLAIN < name < _PLAIN):
+        return b"", normal
+    whole = {member: value for member, value in payload.items() if member != "id"}  # type: ignore[union-attr]
+    return f"{normal} {name!r}".encode(errors="surrogatepass") if normalised == whole else b"", normal
+
+
+def _likeness(payload: Json) -> bytes:
     try:
         return hashlib.sha256(_encode_sorted(payload)).digest()[:16]
     except (ValueError, TypeError, OverflowError, RecursionError):

@@ -13,7 +13,7 @@ changing one costs more.
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,14 @@ from reattach.machine.cursor import Cursor, Presence, parse_cursor
 from reattach.machine.revision import Revision
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.flat import AnyFrame, FlatFrame
-from reattach.oracle.message import Numbered, is_identifying, likeness, message_key, normalised_key
+from reattach.oracle.message import (
+    Numbered,
+    is_identifying,
+    likeness,
+    likeness_and_normalised_key,
+    message_key,
+    normalised_key,
+)
 from reattach.oracle.observation import Body, Frame, Json, Observation, Party, Request, Response
 
 if TYPE_CHECKING:
@@ -44,6 +51,9 @@ PROMPT_MS = 500
 
 IDLE_MS = 60_000
 """Undeclared: a session that was left alone for longer may have ended of itself."""
+
+EVENTS = 16
+"""So many times the horizon is the number of events that are remembered of all sessions together."""
 
 EVENT_STREAM = "text/event-stream"
 GAP = 1 << 20
@@ -100,8 +110,8 @@ class Event(msgspec.Struct, eq=False):
     size: int
     named: str | None = None
     """Its key, if that names it (``is_identifying``)."""
-    names: tuple[str, ...] = ()
-    """The ids that it was given."""
+    names: tuple[str, ...] | None = None
+    """The ids that it was given; None if that is its id alone."""
     _key: str | None = None
     _normal: str | None = None
     _likeness: bytes | None = None
@@ -156,11 +166,18 @@ class Event(msgspec.Struct, eq=False):
             return "", 0, int(name)
         return "", 0, -1
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The ids that it was given."""
+        if self.names is not None:
+            return self.names
+        return (self.id,) if self.id else ()
+
     def keep(self, payload: Json) -> None:
         """Find what follows from the message, because it will not be kept."""
         self._key = self.named if self.named is not None else message_key(payload)
-        self._likeness = likeness(payload)
-        self._normal = normalised_key(payload) if self.message else ""
+        self._likeness, normal = likeness_and_normalised_key(payload)
+        self._normal = normal if self.message else ""
 
     @property
     def anchor(self) -> "Event | None":
@@ -180,6 +197,8 @@ class Stream:
     log: list[Event] = field(factory=list)
     """In the server's order."""
     views: list["View"] = field(factory=list)
+    silent: list["View"] = field(factory=list)
+    """Resumed ones that were quiet, of which it may yet show that they were deaf (DEL-8)."""
     finished: Seen | None = None
     """The delivery of its last response."""
     steps: int = 0
@@ -202,7 +221,8 @@ class Stream:
         for view in other.views:
             view.stream = self
         self.views = sorted([*self.views, *other.views], key=lambda view: view.exchange.asked.index)
-        other.log, other.views = [], []
+        self.silent += other.silent
+        other.log, other.views, other.silent = [], [], []
         if other in self.session.streams:
             self.session.streams.remove(other)
 
@@ -471,12 +491,13 @@ class Exchange:
     """A quiet before any response."""
     view: View | None = None
     resolution: Resolution | None = None
-    pauses: list[Pause] = field(factory=list)
+    pauses: Sequence[Pause] = ()
+    """The last times that it was not read."""
     idle_ms: int | None = None
     """How long its session had surely been left alone; None if it was occupied, or may have been."""
     away_ms: int | None = None
     """How long its session can have been left alone at most; None if nobody knows."""
-    rivals: list[View] = field(factory=list)
+    rivals: Sequence[View] = ()
     """The views of its cursor's stream that were open, or had just been cut, when it was sent."""
     newest: bool = False
     """Whether no message after its cursor was known when it was sent."""
@@ -506,10 +527,12 @@ class Exchange:
 
     def forget(self) -> None:
         """Let go of what it leads to, once it is too old to be compared with anything."""
-        self.cursor, self.rivals, self.follows, self.held_up_by = None, [], None, None
+        self.cursor, self.rivals, self.follows, self.held_up_by = None, (), None, None
         if self.view is not None:
             if self.view in self.view.stream.views:
                 self.view.stream.views.remove(self.view)
+            if self.view in self.view.stream.silent:
+                self.view.stream.silent.remove(self.view)
             self.view.forget()
         for seen in (self.answer, self.body, self.end, self.quiet, self.rested, self.hung):
             if seen is not None:
@@ -642,6 +665,10 @@ class Session:
                 return True
         return False
 
+    def has_slow_reader(self) -> bool:
+        """Whether one of its open exchanges was not read for a while."""
+        return any(exchange.pauses for exchange in self.open.values())
+
     def has_messages_beside(self, stream: Stream) -> bool:
         """Whether another of its streams has had a message."""
         return any(event.message for other in self.streams if other is not stream for event in other.log)
@@ -681,8 +708,10 @@ class Run:
     anonymous: Session | None = None
     """The client of a server that mints no session ids, once that is known."""
     anonymous_clients: int = 0
-    issued: dict[str, list[Event]] = field(factory=dict)
-    """The events of any session by event id."""
+    issued: dict[str, Event] = field(factory=dict)
+    """The events of any session by event id, the first of those that have it."""
+    issued_again: dict[str, list[Event]] = field(factory=dict)
+    """All of those that have it, if there are more."""
     claims: dict[str, list[Call]] = field(factory=dict)
     """By series."""
     asked_ids: dict[str, list[Session]] = field(factory=dict)
@@ -716,6 +745,41 @@ class Run:
     """How many of these were not over."""
     posts_with_cursor: int = 0
     restarts: int = 0
+    most_kept: int = field(init=False)
+    """The most events of one session that are remembered."""
+    most_held: int = field(init=False)
+    """The most events of all sessions that are remembered."""
+
+    def __attrs_post_init__(self) -> None:
+        self.most_kept = self.horizon + self.horizon // 8
+        self.most_held = EVENTS * self.horizon
+
+    def issued_as(self, name: str) -> Sequence[Event]:
+        """The events of any session that have an id."""
+        event = self.issued.get(name)
+        if event is None:
+            return ()
+        return self.issued_again.get(name, (event,)) if self.issued_again else (event,)
+
+    def issue(self, name: str, event: Event) -> None:
+        """Note that an event has an id."""
+        first = self.issued.setdefault(name, event)
+        if first is not event:
+            self.issued_again.setdefault(name, [first]).append(event)
+
+    def take_back(self, name: str, event: Event) -> None:
+        """Forget that an event has an id."""
+        if not self.issued_again and self.issued.get(name) is event:
+            del self.issued[name]
+            return
+        left = [other for other in self.issued_as(name) if other is not event]
+        self.issued_again.pop(name, None)
+        if left:
+            self.issued[name] = left[0]
+        else:
+            self.issued.pop(name, None)
+        if len(left) > 1:
+            self.issued_again[name] = left
 
 
 def body_of(exchange: Exchange) -> Body | None:

@@ -2,9 +2,10 @@
 
 What becomes of such an event is known beforehand: it is new, at the end of its stream, and of all judges some have
 something to say, that their clause is kept. So it is entered in one place, without moments and judges. Such are the
-event without a message that a stream begins with, the messages of a call that are numbered, and its response. Whether
-an event is such a one is decided on the safe side: whatever is not certain goes the general way, and that way alone
-says what is wrong with anything. That both ways come to the same is tested on every history of the tests.
+event without a message that a stream begins with, the messages of a call that are numbered, and its response; also a
+cursor that is stated again, and the end of a stream after its response. Whether an event is such a one is decided on
+the safe side: whatever is not certain goes the general way, and that way alone says what is wrong with anything. That
+both ways come to the same is tested on every history of the tests.
 
 What has to be so of a view before any of its events may go this way is found out once, and again after anything of its
 session was changed the general way (``Session.touched``).
@@ -18,8 +19,10 @@ from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
 from reattach.oracle.flat import AnyFrame
 from reattach.oracle.message import Numbered, is_progress, said
-from reattach.oracle.observation import Json
+from reattach.oracle.observation import Closed, Json, Party
 from reattach.oracle.reconstruct.answers import note_responses
+from reattach.oracle.reconstruct.endings import end_exchange
+from reattach.oracle.reconstruct.events import note_frame, state
 from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, keep_event, keep_seq
 from reattach.oracle.record import GAP, LIVE_MS, PROMPT_MS, Call, Event, Exchange, Run, Seen, Session, Stream, View
 
@@ -28,7 +31,7 @@ _ONCE = frozenset({"ATT-1", "MOD-1"})
 _EVER = 2**62
 """Milliseconds that no run reaches."""
 _COUNTED = 10**15
-"""Numbers of messages are less (``message.py``)."""
+"""Numbers of messages are less (``message.py``), and of ids what may go the short way."""
 
 
 @define(eq=False)
@@ -56,6 +59,13 @@ class Steady:
     seq: int
     event: Event
     """Its newest event, which is the stream's."""
+    rank: int
+    """That event's."""
+    log: list[Event]
+    events: dict[str, Event]
+    keys: dict[str, Event]
+    places: dict[str, int]
+    """Those of the stream, of the session and of the call: what is asked of every message, at hand."""
     key: str | None = None
     """That of the newest message; None if there is none on the view."""
     label: str | None = None
@@ -89,6 +99,10 @@ class Swift:
     """EVT-1, by such an event that was not the first of its session."""
     primed: int = 0
     """EVT-3."""
+    decided: int = 0
+    """MOD-1."""
+    ended: int = 0
+    """DEL-7."""
 
     def held(self) -> Counter[str]:
         """How often each clause was seen to hold."""
@@ -102,6 +116,8 @@ class Swift:
                 "DEL-4": self.apart,
                 "DEL-5": self.answers,
                 "DEL-6": self.ordered,
+                "DEL-7": self.ended,
+                "MOD-1": self.decided,
                 "SES-5": self.isolated,
             }
         )
@@ -115,7 +131,8 @@ class Swift:
         steady = view.steady
         if steady is None or steady.touched != steady.session.touched:
             if not frame.has_data:
-                return self._begin(run, frame, experiment, exchange, view)
+                begin = self._begin if view.cursor is None else self._restate
+                return begin(run, frame, experiment, exchange, view)
             steady = view.steady = _steady(exchange, view)
             if steady is None:
                 return False
@@ -143,9 +160,9 @@ class Swift:
                     ordered = True
             elif series is not None or not response or not _is_answer(steady, key[9:], payload):
                 return False
-        if key in session.keys:
+        if key in steady.keys:
             return False
-        places = steady.call.places
+        places = steady.places
         if places and steady.key is not None:
             place, before = places.get(key, -1), places.get(steady.key, -1)
             if place >= 0 and before >= 0:
@@ -156,25 +173,27 @@ class Swift:
         name, stem = frame.id, steady.stem
         if name is None or name in run.issued or not name.startswith(stem):
             return False
-        text = name[len(stem) :]
-        if not text.isdigit() or len(text) > 15 or text[0] == "0" or not text.isascii():
-            return False
-        seq = int(text)
+        seq = steady.seq + 1
+        if name != f"{stem}{seq}" or seq >= _COUNTED:
+            text = name[len(stem) :]
+            if not text.isdigit() or len(text) > 15 or text[0] == "0" or not text.isascii():
+                return False
+            seq = int(text)
         if seq <= steady.seq or seq in session.seqs_seen:
             return False
 
-        stream, before_it = steady.stream, steady.event
+        stream = steady.stream
         seen = Seen(run.index, frame, experiment, exchange)
         session.seqs = number = session.seqs + 1
-        rank = before_it.rank + GAP
-        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key, (name,))
-        stream.log.append(event)
+        rank = steady.rank + GAP
+        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key)
+        steady.log.append(event)
         if frame.size > KEPT_BYTES:
             event.keep(payload)
             seen.raw = compact(frame)
         keep_event(run, session, event)
-        session.events[name] = session.keys[key] = event
-        run.issued[name] = [event]
+        steady.events[name] = steady.keys[key] = event
+        run.issued[name] = event
         keep_seq(run, session, seq, steady.number)
         view.position = view.last = event
         view.delivered[number] = view.last_word = seen
@@ -186,7 +205,7 @@ class Swift:
             exchange.largest = frame.size
         if exchange.first_frame is None:
             exchange.first_frame = seen
-        steady.event, steady.key, steady.seq = event, key, seq
+        steady.event, steady.rank, steady.key, steady.seq = event, rank, key, seq
         if new is None:
             steady.label = None
             note_responses(session, seen, payload)
@@ -227,11 +246,11 @@ class Swift:
         seen = Seen(run.index, frame, experiment, exchange)
         session.seqs += 1
         event = Event(stream, name, session.seqs, 0, False, None, False, seen, exchange, None, frame.size)
-        event.names, event._parsed = (name,), parsed
+        event._parsed = parsed
         stream.place(event, None)
         keep_event(run, session, event)
         session.events[name] = event
-        run.issued[name] = [event]
+        run.issued[name] = event
         keep_seq(run, session, parsed.seq, parsed.stream)
         run.ids_seen = run.readable = True
         view.position, view.bare_first = event, True
@@ -245,6 +264,46 @@ class Swift:
             self.begun_beside += 1
         if exchange.call is not None and exchange.request.rpc_method != "initialize":
             self.primed += TRAITS[exchange.revision].priming
+        return True
+
+    def _restate(self, run: Run, frame: AnyFrame, experiment: str, exchange: Exchange, view: View) -> bool:
+        """Enter that a resumed view begins by stating its cursor; if it is that."""
+        cursor, name = view.cursor, frame.id
+        if cursor is None or cursor.id != name or name not in exchange.request.cursors:
+            return False
+        if exchange.first_frame is not None or exchange.call is not None or not exchange.has_resumption:
+            return False
+        if frame.payload is not None or frame.size > KEPT_BYTES or not _is_free(exchange, view):
+            return False
+        if cursor.parsed.presence is not Presence.PRESENT or name is None:
+            return False
+        note_frame(run, Seen(run.index, frame, experiment, exchange), view, frame)
+        state(view, name)
+
+        self.begun += 1
+        if view.stated is not None and view.once("MOD-1"):
+            self.decided += 1
+        return True
+
+    def close(self, run: Run, closed: Closed, experiment: str) -> bool:
+        """Enter that the server ended a stream after the response to its call; if it is that, and no more."""
+        exchange = run.exchanges.get(closed.connection)
+        view = exchange.view if exchange is not None else None
+        if view is None or exchange is None or closed.by is not Party.SERVER or not view.ordinary:
+            return False
+        stream, call, session = view.stream, exchange.call, exchange.session
+        finished = stream.finished
+        if call is None or call.outstanding or stream.call is not call or finished is None or session is None:
+            return False
+        if finished.exchange is not exchange or not _is_free(exchange, view) or view.ended_because is not None:
+            return False
+        if stream.session is not session or session.doubts or run.declaration.window_events is not None:
+            return False
+        session.touched += 1
+        end_exchange(run, Seen(run.index, closed, experiment, exchange), exchange, closed)
+
+        if view.once("DEL-7"):
+            self.ended += 1
         return True
 
 
@@ -281,13 +340,18 @@ def _steady(exchange: Exchange, view: View) -> Steady | None:
             return None
         if "DEL-8 held" not in view.judged:
             until = answer.at + LIVE_MS
-        if any(other.exchange.quiet is not None for other in stream.views):
+        if stream.silent:
             since = answer.at + PROMPT_MS  # before that, it may show that another one was deaf
     elif last is None and view.order:
         return None
-    parsed = event.parsed
-    if event.id is None or parsed.presence is not Presence.PRESENT:
-        return None
+    before = view.steady
+    if before is not None and before.event is event:
+        stem, number, seq = before.stem, before.number, before.seq
+    else:
+        parsed = event.parsed
+        if event.id is None or parsed.presence is not Presence.PRESENT:
+            return None
+        stem, number, seq = event.id.rpartition(".")[0] + ".", parsed.stream, parsed.seq
     steady = Steady(
         touched=session.touched,
         session=session,
@@ -297,17 +361,24 @@ def _steady(exchange: Exchange, view: View) -> Steady | None:
         until=until,
         beside=session.is_viewed_beside(stream),
         replayed=view.cursor is not None and session.has_messages_beside(stream),
-        slow=any(other.pauses for other in session.open.values()),
-        stem=event.id.rpartition(".")[0] + ".",
-        number=parsed.stream,
-        seq=parsed.seq,
+        slow=session.has_slow_reader(),
+        stem=stem,
+        number=number,
+        seq=seq,
         event=event,
+        rank=event.rank,
+        log=stream.log,
+        events=session.events,
+        keys=session.keys,
+        places=call.places,
     )
     if last is not None:
         steady.key = last.key if call.places else last.named
         if last.number is not None and session.claimant(last.number.label) is call:
             steady.label, steady.n = last.number.label, last.number.n
             steady.progress = is_progress(last.number)
+            if before is not None and before.label == steady.label:
+                steady.token = before.token
     return steady
 
 

@@ -519,7 +519,12 @@ def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
         yield Held("DEL-8")
     if not view.resumed or moment.seen.at > answer.at + PROMPT_MS:
         return
-    for other in view.stream.views:
+    silent = view.stream.silent
+    if not silent:
+        return
+    # Of the others it will not show any more, unless they are quiet again.
+    view.stream.silent = [other for other in silent if _is_quiet_since(other, view)]
+    for other in sorted(silent, key=lambda other: other.exchange.asked.index):
         if _is_deaf(other, view) and other.once("DEL-8 broken") and other.exchange.rested is not None:
             yield Broken(
                 "DEL-8",
@@ -535,12 +540,17 @@ def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
             )
 
 
+def _is_quiet_since(view: View, later: View) -> bool:
+    """Whether the silence of a view came after a later resumption was asked for."""
+    return view.exchange.quiet is not None and view.exchange.quiet.index > later.exchange.asked.index
+
+
 def _is_deaf(view: View, later: View) -> bool:
     """Whether a resumed view was open and silent until a later resumption was asked for."""
     exchange, quiet = view.exchange, view.exchange.quiet
     if not view.resumed or quiet is None or exchange.ended_by is Party.SERVER or view.ended_because is not None:
         return False
-    if quiet.index > later.exchange.asked.index:
+    if _is_quiet_since(view, later):
         return False
     taken = view.successor.exchange.answer if view.successor is not None else None
     return taken is None or taken.index > quiet.index

@@ -158,12 +158,13 @@ def _open_view(run: Run, exchange: Exchange) -> None:
     cursor = exchange.cursor if exchange.resumes else None
     view = exchange.view = View(exchange, stream, cursor, position=cursor, last=cursor.anchor if cursor else None)
     view.ordinary = cursor is None and not exchange.bad and exchange.has_resumption
-    view.takeover_of = list(stream.open_views())
-    for old in view.takeover_of:
-        if old.successor is None:
-            old.successor = view
+    if stream.views:
+        view.takeover_of = list(stream.open_views())
+        for old in view.takeover_of:
+            if old.successor is None:
+                old.successor = view
+        del stream.views[: 1 - run.horizon]
     stream.views.append(view)
-    del stream.views[: -run.horizon]
 
 
 def _open_stream(session: Session, kind: StreamKind, exchange: Exchange) -> Stream:

@@ -43,7 +43,8 @@ def take(run: Run, seen: Seen) -> Iterable[Moment]:
     """
     observation = seen.raw
     kind = type(observation)
-    if kind is FlatFrame or kind is Frame or kind in _OF_AN_EXCHANGE:
+    enter = _OF_AN_EXCHANGE.get(kind)
+    if enter is not None or kind is FlatFrame or kind is Frame:
         exchange = run.exchanges.get(observation.connection)
         if exchange is None or exchange.end is not None:
             run.strays += 1
@@ -51,8 +52,8 @@ def take(run: Run, seen: Seen) -> Iterable[Moment]:
         seen.exchange = exchange
         if exchange.session is not None:
             exchange.session.touched += 1
-        if kind in _OF_AN_EXCHANGE:
-            return _OF_AN_EXCHANGE[kind](run, seen, exchange, observation)
+        if enter is not None:
+            return enter(run, seen, exchange, observation)
         if exchange.view is None:
             run.strays += 1
             return ()
@@ -71,6 +72,10 @@ def take(run: Run, seen: Seen) -> Iterable[Moment]:
         case _:
             raise ObservationError(f"not an observation: {kind.__name__}")
     return ()
+
+
+_MOST_PAUSES = 256
+"""So many of one exchange are remembered."""
 
 
 def _response(run: Run, seen: Seen, exchange: Exchange, response: Response) -> Iterable[Moment]:
@@ -92,7 +97,7 @@ def _comment(run: Run, seen: Seen, exchange: Exchange, comment: Comment) -> Iter
 def _paused(run: Run, seen: Seen, exchange: Exchange, _: ReadPaused) -> Iterable[Moment]:
     if exchange.paused:
         return _stray(run)
-    exchange.pauses.append(Pause(seen))
+    exchange.pauses = (*exchange.pauses[-_MOST_PAUSES + 1 :], Pause(seen))
     return ()
 
 

@@ -31,8 +31,8 @@ from reattach.oracle.record import (
 )
 
 
-def take_closed(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> Iterator[Moment]:
-    """Enter the end of an exchange."""
+def end_exchange(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> None:
+    """Note the end of an exchange, whatever it means."""
     exchange.end, exchange.ended_by, exchange.ended_cleanly = seen, closed.by, closed.clean
     run.unended.pop(exchange.number, None)
     run.ended.append(exchange)
@@ -44,8 +44,15 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> Ite
         session.last_sign = None if exchange.pauses else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
         exchange.view.steady = None
+
+
+def take_closed(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> Iterator[Moment]:
+    """Enter the end of an exchange."""
+    end_exchange(run, seen, exchange, closed)
+    if exchange.view is not None:
         yield Rested(exchange.view, seen)
-        yield from _doubts(exchange.view.stream.session)
+        if exchange.view.stream.session.doubts:
+            yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:
         if exchange.resumes and exchange.resolution is None and exchange.ended_by is Party.SERVER:
             exchange.resolution = Resolution.CRASHED
@@ -68,6 +75,8 @@ def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter a silence, on a view or before any answer."""
     if exchange.view is not None:
         exchange.quiet = exchange.rested = seen
+        if exchange.view.resumed and exchange.view not in exchange.view.stream.silent:
+            exchange.view.stream.silent.append(exchange.view)
         yield Rested(exchange.view, seen)
         yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:

@@ -46,7 +46,8 @@ def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     return moments
 
 
-def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
+def note_frame(run: Run, seen: Seen, view: View, frame: AnyFrame) -> None:
+    """Note that an SSE event came, whatever it is."""
     exchange = view.exchange
     if exchange.first_frame is None:
         exchange.first_frame = seen
@@ -60,10 +61,14 @@ def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Mome
     if frame.retry is not None:
         view.retry = True
     view.last_word = seen
+
+
+def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
+    note_frame(run, seen, view, frame)
     if _is_control(view, frame):
         return (Delivered(view, seen, None),)
     if not frame.has_data and _restates(view, frame):
-        _state(view, frame.id or "")
+        state(view, frame.id or "")
         return (Delivered(view, seen, None, restates=True),)
     return _event(run, seen, view, frame) if frame.has_data or frame.id else ()
 
@@ -83,7 +88,7 @@ def _is_control(view: View, frame: AnyFrame) -> bool:
     params = payload.get("params")
     if method == _RESUMED:
         position = params.get("cursor") if isinstance(params, Mapping) else None
-        _state(view, position if isinstance(position, str) else frame.id or "")
+        state(view, position if isinstance(position, str) else frame.id or "")
     else:
         reason = params.get("reason") if isinstance(params, Mapping) else None
         view.ended_because = reason if isinstance(reason, str) else ""
@@ -97,7 +102,8 @@ def _restates(view: View, frame: AnyFrame) -> bool:
     return frame.id in view.exchange.request.cursors or any(e is not None and e.id == frame.id for e in named)
 
 
-def _state(view: View, position: str) -> None:
+def state(view: View, position: str) -> None:
+    """Note the position that a view states first."""
     if not (view.order or view.foreign or view.stated):
         view.stated = position
 
@@ -109,7 +115,7 @@ def take_comment(view: View, seen: Seen, text: str) -> None:
     if not words:
         return
     if words[0].rstrip(":") == "resumed":
-        _state(view, words[1] if len(words) > 1 else "")
+        state(view, words[1] if len(words) > 1 else "")
     elif words[0].rstrip(":").replace("_", "-") == "resumption-required":
         view.ended_because = words[-1] if len(words) > 1 else ""
 
@@ -242,20 +248,18 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
     if name:
         if collides is not None:
             collides.ambiguous = event.ambiguous = True
+            if event.id == name and event.names is None:
+                event.names = ()  # the id is the other's
         elif name not in session.events:
             session.events[name] = event
-            event.names += (name,)
-            issued = run.issued.get(name)
-            if issued is None:
-                run.issued[name] = [event]
-            else:
-                issued.append(event)
+            if event.id != name or event.names is not None:
+                event.names = (*event.all_names, name)
+                bound_names(run, session, event)
+            run.issue(name, event)
             parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
                 run.readable = True
                 keep_seq(run, session, parsed.seq, parsed.stream)
-            if len(event.names) > 1:
-                bound_names(run, session, event)
     if key is not None and key not in session.keys:
         session.keys[key] = event
         event.named = key

@@ -23,8 +23,6 @@ from reattach.oracle.record import (
     Stream,
 )
 
-EVENTS = 16
-"""So many times the horizon is the number of events that are remembered of all sessions together."""
 NAMES = 8
 """So many ids of one event are remembered."""
 KEPT_BYTES = 4_096
@@ -109,11 +107,16 @@ def keep_event(run: Run, session: Session, event: Event) -> None:
     session.kept.append(event)
     run.kept.append(event)
     run.held += 1
-    if len(session.kept) > run.horizon + run.horizon // 8:
+    if len(session.kept) > run.most_kept or run.held > run.most_held or len(run.kept) > 2 * run.held + run.horizon:
+        _bound_events(run, session)
+
+
+def _bound_events(run: Run, session: Session) -> None:
+    if len(session.kept) > run.most_kept:
         _forget_events(run, session, session.kept[-run.horizon - 1].seq)
     if len(run.kept) > 2 * run.held + run.horizon:
         run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
-    if run.held > EVENTS * run.horizon:
+    if run.held > run.most_held:
         floors: dict[int, tuple[Session, int]] = {}
         left = run.horizon
         while left:
@@ -156,8 +159,8 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
 
 def bound_names(run: Run, session: Session, event: Event) -> None:
     """Drop the oldest of the ids that one event was given, if they are many."""
-    if len(event.names) > NAMES:
-        name, *names = event.names
+    if len(event.all_names) > NAMES:
+        name, *names = event.all_names
         _forget_name(run, session, event, name)
         event.names = tuple(names)
         session.forgotten += 1
@@ -166,15 +169,11 @@ def bound_names(run: Run, session: Session, event: Event) -> None:
 def _forget_name(run: Run, session: Session, event: Event, name: str) -> None:
     if session.events.get(name) is event:
         del session.events[name]
-    issued = run.issued.get(name, [])
-    if event in issued:
-        issued.remove(event)
-    if not issued:
-        run.issued.pop(name, None)
+    run.take_back(name, event)
 
 
 def _forget_names(run: Run, session: Session, event: Event) -> None:
-    for name in event.names:
+    for name in event.all_names:
         _forget_name(run, session, event, name)
     if event.named is not None and session.keys.get(event.named) is event:
         del session.keys[event.named]
@@ -193,6 +192,38 @@ def _forget_session(run: Run, session: Session) -> None:
 
 
 Kept = TypeVar("Kept", bound=Request | Body | AnyFrame)
+
+
+def forget_all(run: Run) -> None:
+    """Let go of everything, so that it is freed at once: what is remembered leads to itself in many ways."""
+    for exchange in (*run.exchanges.values(), *run.ended):
+        session, view = exchange.session, exchange.view
+        if session is not None:
+            _clear(session)
+        if view is not None:
+            view.stream.log.clear()
+            view.stream.views.clear()
+            view.stream.silent.clear()
+            _clear(view.stream.session)
+        if exchange.call is not None:
+            exchange.call.stream = None
+        exchange.forget()
+        exchange.session = None
+    for session in run.sessions.values():
+        _clear(session)
+    for known in (run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids):
+        known.clear()
+
+
+def _clear(session: Session) -> None:
+    for stream in session.streams:
+        stream.log.clear()
+        stream.views.clear()
+        stream.silent.clear()
+    for known in (session.events, session.keys, session.kept, session.streams, session.calls, session.running,
+                  session.claims, session.exchanges, session.open, session.doubts, session.open_at_end):  # fmt: skip
+        known.clear()
+    session.opener = session.lost = session.terminator = session.refused = session.ended = None
 
 
 def compact(observation: Kept) -> Kept:

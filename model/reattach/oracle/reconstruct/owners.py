@@ -33,7 +33,7 @@ def owner_of(run: Run, view: View, frame: AnyFrame, key: str | None, label: str 
     session = view.stream.session
     if session.id is None:
         return None
-    for event in run.issued.get(frame.id or "", ()):
+    for event in run.issued_as(frame.id or ""):
         if (
             event.session is not session
             and event.message

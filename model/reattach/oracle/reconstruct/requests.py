@@ -31,6 +31,7 @@ from reattach.oracle.record import (
 )
 
 _REVISIONS = {revision.value: revision for revision in Revision}
+_SESSIONLESS = tuple(revision for revision in Revision if not TRAITS[revision].resumption)
 
 
 def take_request(run: Run, seen: Seen, request: Request) -> None:
@@ -39,7 +40,7 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
         raise ObservationError(f"connection {request.connection} already had a request")
     named = _REVISIONS.get(request.revision or "", run.revision)
     opens = request.rpc_method == "initialize" and request.session is None
-    session = _session(run, request.session) if TRAITS[named].resumption and not opens else None
+    session = _session(run, request.session) if named not in _SESSIONLESS and not opens else None
     revision = named if request.revision or session is None else session.revision
     exchange = Exchange(
         number=request.connection,
@@ -47,7 +48,7 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
         request=request,
         session=session,
         revision=revision,
-        has_resumption=TRAITS[revision].resumption,
+        has_resumption=revision not in _SESSIONLESS,
         life=session.life if session is not None else Life.UNKNOWN,
     )
     run.exchanges[request.connection] = run.unended[request.connection] = exchange
@@ -110,11 +111,11 @@ def _enter_call(run: Run, exchange: Exchange) -> None:
         ids = {str(request.rpc_id)}
     if not ids:
         return
-    call = exchange.call = Call(exchange, frozenset(ids), set(ids))
+    call = exchange.call = Call(exchange, frozenset(ids), ids)
     session = exchange.session
     if session is None:
         return
-    for name in ids:
+    for name in call.ids:
         if name in session.calls:
             session.reused.add(name)
         session.calls[name] = call
