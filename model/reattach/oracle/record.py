@@ -110,6 +110,8 @@ class Event(msgspec.Struct, eq=False):
     size: int
     named: str | None = None
     """Its key, if that names it (``is_identifying``)."""
+    id_seq: int = 0
+    """The seq of its id, if it is known without reading that again; else 0."""
     names: tuple[str, ...] | None = None
     """The ids that it was given; None if that is its id alone."""
     _key: str | None = None

@@ -186,7 +186,7 @@ class Swift:
         seen = Seen(run.index, frame, experiment, exchange)
         session.seqs = number = session.seqs + 1
         rank = steady.rank + GAP
-        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key)
+        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key, seq)
         steady.log.append(event)
         if frame.size > KEPT_BYTES:
             event.keep(payload)

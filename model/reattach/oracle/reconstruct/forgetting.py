@@ -140,13 +140,15 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
     session.floor = floor
     session.touched += 1
     streams: dict[int, Stream] = {}
-    while session.kept and session.kept[0].seq <= floor:
-        event = session.kept.popleft()
-        run.held -= 1
-        run.forgotten_events += 1
-        session.forgotten += 1
+    kept, before = session.kept, len(session.kept)
+    while kept and kept[0].seq <= floor:
+        event = kept.popleft()
         streams[id(event.stream)] = event.stream
         _forget_names(run, session, event)
+    count = before - len(kept)
+    run.held -= count
+    run.forgotten_events += count
+    session.forgotten += count
     for stream in streams.values():
         stream.log = [event for event in stream.log if event.seq > floor]
         for view in stream.views:
@@ -173,11 +175,16 @@ def _forget_name(run: Run, session: Session, event: Event, name: str) -> None:
 
 
 def _forget_names(run: Run, session: Session, event: Event) -> None:
-    for name in event.all_names:
-        _forget_name(run, session, event, name)
+    if event.names is not None:
+        for name in event.names:
+            _forget_name(run, session, event, name)
+    elif event.id:
+        _forget_name(run, session, event, event.id)
     if event.named is not None and session.keys.get(event.named) is event:
         del session.keys[event.named]
-    if event.id and event.parsed.presence is Presence.PRESENT:
+    if event.id_seq:
+        session.seqs_seen.pop(event.id_seq, None)
+    elif event.id and event.parsed.presence is Presence.PRESENT:
         session.seqs_seen.pop(event.parsed.seq, None)
 
 
