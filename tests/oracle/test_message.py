@@ -1,10 +1,13 @@
 """The identity of a message."""
 
+import hashlib
 import json
+import re
+from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracle.wire import log, result
 
@@ -13,6 +16,8 @@ from reattach.oracle.message import (
     is_identifying,
     label_of_key,
     labels_claimed,
+    likeness,
+    likeness_and_normalised_key,
     message_key,
     normalised_key,
     numbered,
@@ -158,3 +163,67 @@ def test_every_value_has_keys(payload: Any) -> None:
 def test_integers_of_any_length() -> None:
     assert message_key({"id": 10**5_000, "result": {}}).startswith("response:")
     assert len(digest({"x": 10**5_000})) == 16
+
+
+# Times in text as the rule says it (the top of message.py), and not as it is looked for.
+TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
+    r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
+    r"|\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b"
+)
+PIECES = ["12 ms", "0.3 s", "2024-01-02T03:04:05.6Z", "2024-01-02 03:04", "11:22:33", "1.2.3 seconds", "5sec", "x", "_",
+          "9", " ", ".", "-", ":", "\u0663", "\u00e9", "\x1c", "\n", "s", "m"]  # fmt: skip
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(PIECES), max_size=9).map("".join))
+def test_times_in_text_are_found_as_the_rule_says(text: str) -> None:
+    plain = {"result": TIMES.sub("<time>", text), "jsonrpc": "2.0"}
+    assert normalised_key({"jsonrpc": "2.0", "id": 1, "result": text}) == f"response:{digest(plain)}"
+
+
+def test_likeness_tells_json_values_apart_as_their_digest_does() -> None:
+    values: list[Any] = [
+        *(None, True, 1, 1.0, -0.0, 0, "", "1", "null", [], {}, [None], {"a": None}),
+        *(
+            10**16,
+            1e16,
+            2**70,
+            "\ud800",
+            "\u00e9",
+            "\x7f",
+            (1, 2),
+            MappingProxyType({"a": 1}),
+            {"a": MappingProxyType({})},
+        ),
+        *({"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": {"c": 1, "b": 2}}, {"a": {"b": 2, "c": 1}}, [1, 2], [2, 1]),
+    ]
+    results: list[Any] = ["x", "12 ms", {}]
+    responses = [{"result": value, "id": name} for name in (1, "1", 1.0, True, None, 2**70) for value in results]
+    values += [*responses, {"result": "13 ms", "id": 1}, {"result": "<time>", "id": 1}, {"id": 1, "result": {"at": 1}}]
+    values += [
+        {"id": 1, "result": {"at": "<time>"}},
+        {"id": 1, "result": {"requestId": 1}},
+        {"id": 1, "result": (1, 2)},
+    ]
+    for one in values:
+        for other in values:
+            assert (likeness(one) == likeness(other)) == (digest(one) == digest(other)), (one, other)
+        assert likeness_and_normalised_key(one) == (likeness(one), normalised_key(one))
+
+
+@given(
+    st.recursive(
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(max_size=4)
+        | st.characters(max_codepoint=255),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+        max_leaves=6,
+    )
+)
+def test_a_digest_is_of_the_text_that_the_rule_says(payload: Any) -> None:
+    text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
+    assert digest(payload) == hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,5 +1,6 @@
 """What the oracle remembers is bounded as a whole, and what it has forgotten it does not judge."""
 
+import gc
 from collections.abc import Callable
 
 import pytest
@@ -11,8 +12,10 @@ from reattach.machine.policy import SHORT
 from reattach.machine.revision import Revision
 from reattach.oracle import swift
 from reattach.oracle.declaration import declaration_of
+from reattach.oracle.judges import delivery
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.reconstruct import events, forgetting, requests
+from reattach.oracle.record import View
 from reattach.oracle.verdict import Profile
 
 HORIZON = 16
@@ -26,9 +29,10 @@ def _remembered(oracle: Oracle) -> int:
         len(known)
         for known in (
             run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids,
+            run.issued_again,
             *(each for s in sessions for each in (s.events, s.keys, s.kept, s.streams, s.calls, s.claims, s.exchanges)),
             *(each for s in sessions for each in (s.open, s.running, s.reused, s.doubts, s.seqs_seen, s.open_at_end)),
-            *(each for s in sessions for stream in s.streams for each in (stream.log, stream.views)),
+            *(each for s in sessions for stream in s.streams for each in (stream.log, stream.views, stream.silent)),
             *(each for e in run.exchanges.values() if e.view for each in (e.view.order, e.view.delivered, e.view.bare)),
         )
     )  # fmt: skip
@@ -180,3 +184,43 @@ def test_a_refusal_accuses_only_where_it_is_known_what_followed(expected: int, f
     summaries = [finding.summary for finding in wire.findings() if finding.clause == "CUR-7"]
     assert len(summaries) == bool(found)
     assert all(found in summary for summary in summaries)
+
+
+def test_what_is_closed_is_freed_at_once() -> None:
+    wire = _many_sessions(40)
+
+    def left(*, close: bool) -> int:
+        gc.collect()
+        gc.disable()
+        try:
+            oracle = Oracle(revision=Revision.R2025_11_25)
+            for observation in wire.observations:
+                oracle.observe(observation)
+            if close:
+                oracle.close()
+            del oracle
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert left(close=True) < 20 < 200 < left(close=False)
+
+
+def test_a_deaf_view_is_looked_for_among_those_that_were_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    is_deaf = delivery._is_deaf
+
+    def spy(view: View, later: View) -> bool:
+        asked.append(view)
+        return is_deaf(view, later)
+
+    monkeypatch.setattr(delivery, "_is_deaf", spy)
+    wire = Wire()
+    session = wire.session()
+    call = session.emit("A", 100).bare(event_id(2, 1))
+    for n in range(1, 50):
+        call.quiet() if n % 2 else None
+        call.cut()
+        call = session.get(event_id(2, n)).answer().comment(f"resumed {event_id(2, n)}")
+        call.log(event_id(2, n + 1), "A", n)
+    assert len(asked) < 100

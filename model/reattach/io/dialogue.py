@@ -23,10 +23,9 @@ from reattach.clauses import Registry
 from reattach.io.answers import Answer, error_answer, finding_answer, verdict_answer
 from reattach.io.plain import plain, shorten
 from reattach.io.present import present
-from reattach.io.quick import quick_frame
 from reattach.io.recordings import Judging, begin, run_of_judged, unreadable
 from reattach.io.run import EXIT_CODES, EXIT_USAGE, FailOn, Verdict, exit_code_of
-from reattach.io.trace import DEEPEST, LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object
+from reattach.io.trace import LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object, quick_line
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Observation
@@ -106,10 +105,10 @@ class Dialogue:
                 raise self._error(f"a line of more than {LONGEST_LINE} bytes")
             if line.isspace():
                 return
-            frame = quick_frame(line, DEEPEST) if "" in self.runs else None
-            if frame is not None:
+            quick = quick_line(line) if "" in self.runs else None
+            if quick is not None:
                 named = ""
-                yield from self._observe(self.runs[named], named, *frame, len(line))
+                yield from self._observe(self.runs[named], named, *quick, len(line))
                 return
             said = json_object(_STDIN, self.line, line)
             named, said = self._run_and_line(said)

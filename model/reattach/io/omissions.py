@@ -43,7 +43,9 @@ class Omissions:
 
     def see(self, observation: Observation | FlatFrame) -> None:
         """Take the next observation."""
-        self._kinds.add(type(observation))
+        kind = type(observation)
+        if kind not in self._kinds:
+            self._kinds.add(kind)
         if not self._payloads and isinstance(observation, Frame | FlatFrame | Body):
             self._payloads = observation.payload is not None
             self._digests = is_digested(observation.payload)

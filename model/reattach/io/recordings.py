@@ -143,25 +143,29 @@ def judge_recording(
     judging: Judging | None = None
     problem: TraceError | None = None
     interrupted = False
-    try:
-        with seldom_collected(), open_flat(path) as (header, lines):
-            judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
-            for number, observation, experiment in lines:
-                judging.observe(number, observation, experiment)
-    except TraceError as error:
-        problem = error
-    except KeyboardInterrupt:
-        interrupted = True
-    if judging is not None:
-        return judging.judged(problem, interrupted=interrupted)
-    return unreadable(path, problem, interrupted=interrupted)
+    with seldom_collected():
+        try:
+            with open_flat(path) as (header, lines):
+                judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
+                observe = judging.observe
+                for number, observation, experiment in lines:
+                    observe(number, observation, experiment)
+        except TraceError as error:
+            problem = error
+        except KeyboardInterrupt:
+            interrupted = True
+        if judging is None:
+            return unreadable(path, problem, interrupted=interrupted)
+        judged = judging.judged(problem, interrupted=interrupted)
+        judging.oracle.close()
+        return judged
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
     """Within it the garbage collector looks for cycles less often: what is judged is much, and leaves few."""
     before = gc.get_threshold()
-    gc.set_threshold(50_000, *before[1:])
+    gc.set_threshold(300_000, *before[1:])
     try:
         yield
     finally:

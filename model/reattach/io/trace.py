@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
 from enum import Enum
+from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, get_args
 
@@ -25,7 +26,7 @@ from cattrs.gen import make_dict_structure_fn, override
 
 from reattach.io.files import write_atomically
 from reattach.io.plain import plain, shorten
-from reattach.io.quick import quick_frame, quick_object, quick_reader
+from reattach.io.quick import quick_lines, quick_object, quick_reader
 from reattach.io.redact import Redactor
 from reattach.machine.cursor import MAX_INTEGER
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
@@ -60,6 +61,8 @@ DEEPEST = 100
 GZIP = b"\x1f\x8b"
 """How what is packed with gzip begins."""
 _LONGEST_REASON = 300
+_BUFFER = 256 * 1024
+"""Bytes of a file that are read at a time."""
 
 TYPES: dict[str, type[Observation]] = {
     "request": Request,
@@ -186,9 +189,9 @@ def open_flat(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, Obs
 
 def _flat(path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Observation | FlatFrame, str]]:
     for number, line in lines:
-        frame = quick_frame(line, DEEPEST)
-        if frame is not None:
-            yield number, *frame
+        quick = quick_line(line)
+        if quick is not None:
+            yield number, quick[0], quick[1]
         else:
             entry = entry_of(path, number, json_object(path, number, line))
             yield number, entry.observation, entry.experiment
@@ -257,17 +260,20 @@ def _lines(path: Path) -> Generator[tuple[int, bytes], None, None]:
     """The lines that are not blank, with their numbers."""
     number = blank = 0
     try:
-        with path.open("rb") as file:
+        with BufferedReader(FileIO(path), _BUFFER) as file:
             packed = file.peek(len(GZIP)).startswith(GZIP)  # by what is in it: a name says nothing
             lines = gzip.GzipFile(fileobj=file) if packed else file
-            while line := lines.readline(LONGEST_LINE + 1):
+            readline = lines.readline
+            while line := readline(LONGEST_LINE + 1):
                 number += 1
+                if not line.isspace() and len(line) <= LONGEST_LINE:
+                    blank = 0
+                    yield number, line
+                    continue
                 blank = blank + len(line) if line.isspace() else 0
                 if len(line) > LONGEST_LINE or blank > LONGEST_LINE:
                     what = "blank" if blank else "a line of"
                     raise TraceError(path, number, f"{what} more than {LONGEST_LINE} bytes")
-                if not blank:
-                    yield number, line
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(path, number + 1, f"not whole gzip: {error}") from None
     except OSError as error:
@@ -397,4 +403,6 @@ def _make_converter() -> Converter:
 
 
 _CONVERTER = _make_converter()
+quick_line = quick_lines(TYPES, MAX_INTEGER, DEEPEST)
+"""A line's observation and its experiment, a frame flat; None if that is not certain."""
 _QUICK = {tag: quick_reader(cls, MAX_INTEGER) for tag, cls in TYPES.items()}

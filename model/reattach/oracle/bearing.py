@@ -43,7 +43,7 @@ def bearing_of(run: Run, session: Session, cursors: tuple[str, ...]) -> Known:
     parsed = parse_cursor(cursors)
     if parsed.presence is Presence.PRESENT:
         return Known(_own_grammar(run, session, cursor, parsed))
-    if any(other.session is not session for other in run.issued.get(cursor, ())):
+    if any(other.session is not session for other in run.issued_as(cursor)):
         return Known(Bearing.FOREIGN)
     return Known(_in_series(session, cursor))
 
@@ -55,7 +55,7 @@ def _own_grammar(run: Run, session: Session, cursor: str, parsed: Cursor) -> Bea
         if other.presence is Presence.PRESENT and other.tag == parsed.tag:
             newest = max(newest, other.seq)
     if newest == 0:
-        foreign = any(other.session is not session for other in run.issued.get(cursor, ()))
+        foreign = any(other.session is not session for other in run.issued_as(cursor))
         return Bearing.FOREIGN if foreign or session.events else Bearing.MALFORMED
     if session.seqs_seen.get(parsed.seq, parsed.stream) != parsed.stream:
         return Bearing.MISMATCH

@@ -59,7 +59,7 @@ def cursor_of(view: View) -> tuple[Seen, ...]:
 def issued_of(run: Run, exchange: Exchange) -> tuple[Seen, ...]:
     """The delivery that first gave anyone the cursor of a request, whatever session that was."""
     cursors = exchange.request.cursors
-    return tuple(event.seen for event in run.issued.get(cursors[0], ())[:1]) if len(cursors) == 1 else ()
+    return tuple(event.seen for event in run.issued_as(cursors[0])[:1]) if len(cursors) == 1 else ()
 
 
 def expectation_of(view: View) -> tuple[Seen, ...]:

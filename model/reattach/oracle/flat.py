@@ -9,14 +9,23 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from reattach.machine.cursor import MAX_INTEGER
-from reattach.oracle.observation import Frame
+from reattach.oracle.observation import Frame, Json
 
 Natural: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
 
 
-class FlatFrame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False):
+class FlatFrame(
+    msgspec.Struct,
+    kw_only=True,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    gc=False,
+    tag="frame",
+    tag_field="type",
+):
     """The fields of a ``Frame``, and its payload as JSON."""
 
     at: Natural
@@ -28,12 +37,19 @@ class FlatFrame(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=Fal
     """Unset once it has been let go."""
     has_data: bool = False
     size: Natural = 0
+    experiment: str = ""
+    """That of its line."""
     packed: Any = b"null"
     """Bytes: the payload as JSON."""
 
     def let_go(self) -> None:
         """Keep the message as text alone."""
         self.payload = msgspec.UNSET
+
+    def replace(self, payload: Json) -> None:
+        """Have another message, and let go of the one that it had."""
+        self.packed = _encode(payload)
+        self.let_go()
 
     def frame(self) -> Frame:
         """The frame that it is."""

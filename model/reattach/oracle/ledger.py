@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from attrs import define, field, frozen
 
 from reattach.clauses import About, Clause, Need, Registry
-from reattach.oracle.judges import Held, Judgement
+from reattach.oracle.judges import Broken, Held, Judgement
 from reattach.oracle.record import Run, Seen
 from reattach.oracle.verdict import ClauseResult, Fault, Finding, Kind, Outcome, Profile
 
@@ -45,9 +45,11 @@ class Ledger:
 
     def enter(self, judgement: Judgement, profile: Profile) -> Finding | None:
         """Enter a judgement; return it as a finding, of the kind it has under a profile, if it is one."""
-        self.observed[judgement.clause] += 1
-        if isinstance(judgement, Held):
+        clause = judgement.clause
+        self.observed[clause] = self.observed.get(clause, 0) + 1
+        if type(judgement) is Held:
             return None
+        assert isinstance(judgement, Broken)
         key = _Key(judgement.clause, judgement.fault, judgement.kind)
         entry = self.entries.get(key)
         if entry is None:

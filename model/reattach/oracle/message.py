@@ -27,7 +27,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from attrs import frozen
+import msgspec
 
 from reattach.oracle.observation import Json
 
@@ -44,15 +44,19 @@ _DEPTH = 4
 _PLAIN = 10**15
 _LONGEST_JSON_TEXT = 4_000_000
 _NEVER_THE_SAME_TWICE = frozenset({"progressToken", "requestId"})
-_TIME_IN_TEXT = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?"
-    r"|\b\d\d:\d\d:\d\d(?:\.\d+)?\b"
-    r"|\b\d+(?:\.\d+)?\s?(?:ms|milliseconds?|s|secs?|seconds?)\b"
+# Every alternative begins with a digit (D), and says after it what has to stand before it: so digits are looked for.
+_TIME = (
+    r"D(?:DDD-DD-DD[T ]DD:DD(?::DD(?:\.D+)?)?(?:Z|[+-]DD:?DD)?"
+    r"|(?<!\wD)(?:D:DD:DD(?:\.D+)?|D*(?:\.D+)?\s?(?:ms|milliseconds?|s|secs?|seconds?))\b)"
 )
+_TIME_IN_TEXT = re.compile(_TIME.replace("D", r"\d"))
+# The same where every digit has been made a 0, and a space what is one to text and not to bytes: one byte is found many
+# times as fast.
+_TIME_IN_ZEROS = re.compile(_TIME.replace("D", "0").encode())
+_ZEROS = bytes.maketrans(b"123456789\x1c\x1d\x1e\x1f", b"0" * 9 + b" " * 4)
 
 
-@frozen
-class Numbered:
+class Numbered(msgspec.Struct, frozen=True):
     """A message that says which of its series it is."""
 
     label: str
@@ -156,27 +160,36 @@ def is_response(payload: Json) -> bool:
 
 def response_ids(payload: Json) -> tuple[str, ...]:
     """The ids, as text, of the responses that a message is or, as a batch, contains."""
+    if type(payload) is dict:
+        return (_text(payload["id"]),) if is_response(payload) else ()
     return tuple(_text(message["id"]) for message in _messages(payload) if is_response(message))
 
 
 def request_ids(payload: Json) -> tuple[str, ...]:
     """The ids, as text, of the JSON-RPC requests that a message is or, as a batch, contains."""
+    if type(payload) is dict:
+        return (_text(payload["id"]),) if "method" in payload and payload.get("id") is not None else ()
     return tuple(_text(m["id"]) for m in _messages(payload) if "method" in m and m.get("id") is not None)
 
 
 def labels_claimed(payload: Json) -> tuple[str, ...]:
     """The series that a request can cause: its progress token, and the ``label`` among its tool's arguments."""
-    claimed = []
-    for message in _messages(payload):
-        params = message.get("params")
-        if not isinstance(params, Mapping):
-            continue
-        meta, arguments = params.get("_meta"), params.get("arguments")
-        if isinstance(meta, Mapping) and isinstance(meta.get("progressToken"), str | int):
-            claimed.append(f"progress:{_text(meta['progressToken'])}")
-        if isinstance(arguments, Mapping) and isinstance(arguments.get("label"), str):
-            claimed.append(str(arguments["label"]))
+    claimed: list[str] = []
+    for message in (payload,) if type(payload) is dict else _messages(payload):
+        params = _mapping(message.get("params"))
+        token, label = (
+            _mapping(params.get("_meta")).get("progressToken"),
+            _mapping(params.get("arguments")).get("label"),
+        )
+        if isinstance(token, str | int):
+            claimed.append(f"progress:{_text(token)}")
+        if isinstance(label, str):
+            claimed.append(str(label))
     return tuple(claimed)
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if type(value) is dict or isinstance(value, Mapping) else {}  # asking for the type itself is quicker
 
 
 def label_of_key(key: str) -> str | None:
@@ -198,11 +211,71 @@ def is_identifying(key: str) -> bool:
 
 def digest(payload: Json) -> str:
     """16 hex digits that are the same for the same JSON value."""
+    text = _text_quickly(payload)
+    if text is None:
+        try:
+            text = json.dumps(payload, sort_keys=True, separators=(",", ":"), default=_plain).encode()
+        except (ValueError, RecursionError, TypeError):
+            text = f"beyond JSON: {type(payload).__name__}".encode()
+    return hashlib.sha256(text).hexdigest()[:16]
+
+
+def likeness(payload: Json) -> bytes:
+    """Bytes that are the same for the same JSON value: quicker than ``digest``, and no part of any key.
+
+    What is no JSON number is null here, as in many a writer of JSON.
+    """
+    return (_likeness_of_response(payload)[0] if is_response(payload) else b"") or _likeness(payload)
+
+
+def likeness_and_normalised_key(payload: Json) -> tuple[bytes, str]:
+    """Both of them, for less than one after the other."""
+    if is_response(payload):
+        alike, normal = _likeness_of_response(payload)
+        return alike or _likeness(payload), normal
+    return _likeness(payload), normalised_key(payload)
+
+
+def _likeness_of_response(payload: Json) -> tuple[bytes, str]:
+    """If normalising takes nothing from a response but its id, its normalised key and the id say all that it does.
+
+    And that key; else no likeness.
+    """
+    normalised = _normalised(payload)
+    normal = f"response:{digest(normalised)}"
+    name = payload["id"] if type(payload) is dict else None
+    if type(name) is not str and not (type(name) is int and -_PLAIN < name < _PLAIN):
+        return b"", normal
+    whole = {member: value for member, value in payload.items() if member != "id"}  # type: ignore[union-attr]
+    return f"{normal} {name!r}".encode(errors="surrogatepass") if normalised == whole else b"", normal
+
+
+def _likeness(payload: Json) -> bytes:
     try:
-        text = json.dumps(payload, sort_keys=True, separators=(",", ":"), default=_plain)
-    except (ValueError, RecursionError, TypeError):
-        text = f"beyond JSON: {type(payload).__name__}"
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return hashlib.sha256(_encode_sorted(payload)).digest()[:16]
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        return digest(payload).encode()
+
+
+def _text_quickly(payload: Json) -> bytes | None:
+    """The JSON text with sorted members, if it is certain that a quicker writer writes it as the standard one does."""
+    try:
+        if not _is_written_alike(payload):
+            return None
+        text: bytes = _encode_sorted(payload)
+    except (ValueError, OverflowError, RecursionError):
+        return None
+    return text if text.isascii() and b"\x7f" not in text else None
+
+
+def _is_written_alike(value: Json) -> bool:
+    """Whether there is nothing in it that JSON writers write in different ways, but for text beyond ASCII."""
+    kind = type(value)
+    if kind is dict:
+        return all(type(name) is str and _is_written_alike(inner) for name, inner in value.items())  # type: ignore
+    if kind is list:
+        return all(map(_is_written_alike, value))  # type: ignore[arg-type]
+    return kind is str or kind is int or kind is bool or value is None
 
 
 def _plain(value: object) -> Json:
@@ -211,6 +284,9 @@ def _plain(value: object) -> Json:
     if isinstance(value, Sequence):
         return list(value)
     raise TypeError(type(value).__name__)
+
+
+_encode_sorted = msgspec.json.Encoder(order="sorted", enc_hook=_plain).encode
 
 
 def _messages(payload: Json) -> Iterator[Mapping[str, Json]]:
@@ -287,7 +363,7 @@ def _normalised(payload: Json) -> Json:
 
 def _without_times(value: Json) -> Json:
     if isinstance(value, str):
-        return _TIME_IN_TEXT.sub("<time>", value)
+        return _without_times_in_text(value)
     if isinstance(value, Mapping):
         return {
             name: "<time>" if _is_time(name, inner) else _without_times(inner)
@@ -297,6 +373,16 @@ def _without_times(value: Json) -> Json:
     if isinstance(value, Sequence):
         return [_without_times(inner) for inner in value]
     return value
+
+
+def _without_times_in_text(text: str) -> str:
+    if not text.isascii():
+        return _TIME_IN_TEXT.sub("<time>", text)
+    parts, end = [], 0
+    for found in _TIME_IN_ZEROS.finditer(text.encode().translate(_ZEROS)):
+        parts.append(text[end : found.start()])
+        end = found.end()
+    return "<time>".join((*parts, text[end:])) if parts else text
 
 
 def _is_time(name: str, value: Json) -> bool:

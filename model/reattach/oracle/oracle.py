@@ -98,8 +98,9 @@ from reattach.oracle.declaration import NOTHING_DECLARED, Declaration, declared
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.judges import judged, judges_of
 from reattach.oracle.ledger import Ledger
-from reattach.oracle.observation import Frame, Observation
+from reattach.oracle.observation import Closed, Frame, Observation
 from reattach.oracle.reconstruct import ObservationError, take
+from reattach.oracle.reconstruct.forgetting import forget_all
 from reattach.oracle.record import DRAINED_MS, LIVE_MS, SLACK_MS, Call, Run, Seen
 from reattach.oracle.swift import Swift
 from reattach.oracle.verdict import Finding, Profile, Report
@@ -154,16 +155,25 @@ class Oracle:
         counts it. Observations of connections that were never asked for, or are over, are counted and otherwise
         ignored. Raises ObservationError for what cannot be an observation, or a second request on one connection.
         """
-        run = self._run
+        run, swift = self._run, self._swift
         run.index = place or run.index + 1
-        if isinstance(observation, FlatFrame | Frame) and self._swift is not None:
-            swift = self._swift.take(run, observation, experiment)
-        else:
-            swift = False
-        findings = () if swift else self._observe(observation, experiment, profile)
-        if type(observation) is FlatFrame:
+        if isinstance(observation, FlatFrame):
+            if swift is not None and swift.take(run, observation, experiment):
+                findings: tuple[Finding, ...] = ()
+            else:
+                findings = self._observe(observation, experiment, profile)
             observation.let_go()
-        return findings
+            return findings
+        if swift is not None and (
+            (isinstance(observation, Frame) and swift.take(run, observation, experiment))
+            or (isinstance(observation, Closed) and swift.close(run, observation, experiment))
+        ):
+            return ()
+        return self._observe(observation, experiment, profile)
+
+    def close(self) -> None:
+        """Let go of what is remembered. Nothing can be observed after that, and all has been reported before."""
+        forget_all(self._run)
 
     def _observe(self, observation: Observation | FlatFrame, experiment: str, profile: Profile) -> tuple[Finding, ...]:
         """The general way."""

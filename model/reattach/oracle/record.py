@@ -6,25 +6,37 @@ place among the first deliveries of the session, which is what the machine calls
 
 Everything is bounded by ``Run.horizon``, for each session and for the run as a whole (``reconstruct/forgetting.py``).
 What has been forgotten is counted, so that a judge can tell "never issued" from "no longer known".
+
+What is made for each event is a ``msgspec.Struct``, which costs a third to make; what is often changed is not, since
+changing one costs more.
 """
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import msgspec
 from attrs import define, field
 
 from reattach.machine.cursor import Cursor, Presence, parse_cursor
-from reattach.machine.revision import TRAITS, Revision
+from reattach.machine.revision import Revision
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.flat import AnyFrame, FlatFrame
-from reattach.oracle.message import Numbered, digest, is_identifying, message_key, normalised_key
-from reattach.oracle.observation import Body, Closed, Frame, Json, Observation, Party, Request, Response
+from reattach.oracle.message import (
+    Numbered,
+    is_identifying,
+    likeness,
+    likeness_and_normalised_key,
+    message_key,
+    normalised_key,
+)
+from reattach.oracle.observation import Body, Frame, Json, Observation, Party, Request, Response
 
 if TYPE_CHECKING:
     from reattach.oracle.moments import Rested
+    from reattach.oracle.swift import Steady
 
 SLACK_MS = 1_000
 """How much later than a declared budget something may happen, for clocks, scheduling and the way there and back."""
@@ -40,19 +52,22 @@ PROMPT_MS = 500
 IDLE_MS = 60_000
 """Undeclared: a session that was left alone for longer may have ended of itself."""
 
+EVENTS = 16
+"""So many times the horizon is the number of events that are remembered of all sessions together."""
+
 EVENT_STREAM = "text/event-stream"
-_GAP = 1 << 20
+GAP = 1 << 20
+"""Between the ranks of two events that came one after the other: room for others between them."""
 
 
-@define(eq=False)
-class Seen:
+class Seen(msgspec.Struct, eq=False):
     """An observation and its place in the run."""
 
     index: int
     raw: Observation | FlatFrame
     """The observation, or what it can be made of."""
     experiment: str = ""
-    exchange: "Exchange | None" = field(default=None, repr=False)
+    exchange: "Exchange | None" = None
     """The exchange that it is of."""
 
     @property
@@ -75,8 +90,7 @@ class StreamKind(Enum):
     """Opened by a cursor that the record does not know."""
 
 
-@define(eq=False)
-class Event:
+class Event(msgspec.Struct, eq=False):
     """One event, as it was first delivered."""
 
     stream: "Stream"
@@ -96,11 +110,13 @@ class Event:
     size: int
     named: str | None = None
     """Its key, if that names it (``is_identifying``)."""
-    names: tuple[str, ...] = ()
-    """The ids that it was given."""
+    id_seq: int = 0
+    """The seq of its id, if it is known without reading that again; else 0."""
+    names: tuple[str, ...] | None = None
+    """The ids that it was given; None if that is its id alone."""
     _key: str | None = None
     _normal: str | None = None
-    _digest: str | None = None
+    _likeness: bytes | None = None
     _parsed: Cursor | None = None
     ambiguous: bool = False
     """Whether its id was given to another event as well."""
@@ -129,11 +145,11 @@ class Event:
         return self._normal
 
     @property
-    def digest(self) -> str:
-        """The digest of its message."""
-        if self._digest is None:
-            self._digest = digest(payload_of(self.seen))
-        return self._digest
+    def likeness(self) -> bytes:
+        """What is the same for the same message (``message.likeness``)."""
+        if self._likeness is None:
+            self._likeness = likeness(payload_of(self.seen))
+        return self._likeness
 
     @property
     def parsed(self) -> Cursor:
@@ -152,10 +168,18 @@ class Event:
             return "", 0, int(name)
         return "", 0, -1
 
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        """The ids that it was given."""
+        if self.names is not None:
+            return self.names
+        return (self.id,) if self.id else ()
+
     def keep(self, payload: Json) -> None:
         """Find what follows from the message, because it will not be kept."""
-        self._key, self._digest = message_key(payload), digest(payload)
-        self._normal = normalised_key(payload) if self.message else ""
+        self._key = self.named if self.named is not None else message_key(payload)
+        self._likeness, normal = likeness_and_normalised_key(payload)
+        self._normal = normal if self.message else ""
 
     @property
     def anchor(self) -> "Event | None":
@@ -175,6 +199,8 @@ class Stream:
     log: list[Event] = field(factory=list)
     """In the server's order."""
     views: list["View"] = field(factory=list)
+    silent: list["View"] = field(factory=list)
+    """Resumed ones that were quiet, of which it may yet show that they were deaf (DEL-8)."""
     finished: Seen | None = None
     """The delivery of its last response."""
     steps: int = 0
@@ -193,11 +219,12 @@ class Stream:
         first, second = (self, other) if self.opener.asked.index < other.opener.asked.index else (other, self)
         self.log = [*first.log, *second.log]
         for number, event in enumerate(self.log, start=1):
-            event.rank, event.stream = number * _GAP, self
+            event.rank, event.stream = number * GAP, self
         for view in other.views:
             view.stream = self
         self.views = sorted([*self.views, *other.views], key=lambda view: view.exchange.asked.index)
-        other.log, other.views = [], []
+        self.silent += other.silent
+        other.log, other.views, other.silent = [], [], []
         if other in self.session.streams:
             self.session.streams.remove(other)
 
@@ -218,17 +245,17 @@ class Stream:
     def place(self, event: Event, position: Event | None) -> None:
         """Put a new event directly after ``position``; at the front if None."""
         if position is (self.log[-1] if self.log else None):
-            event.rank = _GAP if position is None else position.rank + _GAP
+            event.rank = GAP if position is None else position.rank + GAP
             self.log.append(event)
             return
         index = 0 if position is None else bisect_right(self.log, position.rank, key=_rank)
         before = self.log[index - 1].rank if index > 0 else 0
         if index == len(self.log):
-            event.rank = before + _GAP
+            event.rank = before + GAP
         else:
             if self.log[index].rank - before < 2:
                 for number, other in enumerate(self.log, start=1):
-                    other.rank = number * _GAP
+                    other.rank = number * GAP
                 before = self.log[index - 1].rank if index > 0 else 0
             event.rank = (before + self.log[index].rank) // 2
         insort(self.log, event, key=_rank)
@@ -281,6 +308,19 @@ class Resolution(Enum):
     """401, 403, 503: not about the cursor."""
 
 
+class Life(Enum):
+    """What is known of a session."""
+
+    LIVE = "live"
+    TERMINATED = "terminated"
+    """A DELETE was answered with a success."""
+    GONE = "gone"
+    """It answered 404 without a DELETE."""
+    NEVER = "never"
+    """No answer ever carried its id, and the record is complete."""
+    UNKNOWN = "unknown"
+
+
 @define(eq=False)
 class View:
     """One event-stream body: a delivery of a part of a stream."""
@@ -317,8 +357,8 @@ class View:
     """The first view that was granted on its stream while it was open."""
     floor: int = 0
     """The ``seq`` below which its deliveries are no longer known."""
-    series: tuple[Event | None, str, int, int] = (None, "", 0, 0)
-    """An event, its id without the seq, stream and seq; kept for the next one, whose id begins likewise."""
+    steady: "Steady | None" = None
+    """How it goes on, if what comes next may be entered the short way (``swift.py``)."""
     ordinary: bool = False
     """Whether it was asked for without a cursor, or with one of which nothing is known, in a revision with sessions."""
     beyond: str = ""
@@ -349,6 +389,7 @@ class View:
         for events in (self.order, self.bare, self.pending, self.takeover_of):
             events.clear()
         self.delivered.clear()
+        self.steady = None
 
     @property
     def resumed(self) -> bool:
@@ -452,12 +493,13 @@ class Exchange:
     """A quiet before any response."""
     view: View | None = None
     resolution: Resolution | None = None
-    pauses: list[Pause] = field(factory=list)
+    pauses: Sequence[Pause] = ()
+    """The last times that it was not read."""
     idle_ms: int | None = None
     """How long its session had surely been left alone; None if it was occupied, or may have been."""
     away_ms: int | None = None
     """How long its session can have been left alone at most; None if nobody knows."""
-    rivals: list[View] = field(factory=list)
+    rivals: Sequence[View] = ()
     """The views of its cursor's stream that were open, or had just been cut, when it was sent."""
     newest: bool = False
     """Whether no message after its cursor was known when it was sent."""
@@ -467,18 +509,32 @@ class Exchange:
     """The refused or bad resumption after which this is the first request of the session."""
     largest: int = 0
     """Bytes of the largest event delivered on it."""
-    life: "Life" = field(factory=lambda: Life.UNKNOWN)
+    life: Life = Life.UNKNOWN
     """What was known of its session when it was sent."""
     reissues: "Session | None" = None
     """The earlier session whose id this initialize was given."""
     explained: bool = False
+    status: int = 0
+    """The HTTP status; 0 before there is one."""
+    ended_by: Party | None = None
+    """Who ended it."""
+    ended_cleanly: bool = False
+    """Whether its body ended as HTTP says."""
+    has_resumption: bool = True
+    """Whether its revision has sessions and resumption."""
+    resumes: bool = False
+    """Whether it asks for a stream from a cursor: a GET, or a POST that asks for nothing else."""
+    bad: bool = False
+    """Whether its cursor is one that the session was never given."""
 
     def forget(self) -> None:
         """Let go of what it leads to, once it is too old to be compared with anything."""
-        self.cursor, self.rivals, self.follows, self.held_up_by = None, [], None, None
+        self.cursor, self.rivals, self.follows, self.held_up_by = None, (), None, None
         if self.view is not None:
             if self.view in self.view.stream.views:
                 self.view.stream.views.remove(self.view)
+            if self.view in self.view.stream.silent:
+                self.view.stream.silent.remove(self.view)
             self.view.forget()
         for seen in (self.answer, self.body, self.end, self.quiet, self.rested, self.hung):
             if seen is not None:
@@ -493,27 +549,12 @@ class Exchange:
     @property
     def response(self) -> Response | None:
         """The status line, if there is one."""
-        return self.answer.observation if self.answer and isinstance(self.answer.observation, Response) else None
-
-    @property
-    def status(self) -> int:
-        """The HTTP status; 0 before there is one."""
-        return self.response.status if self.response else 0
+        return self.answer.raw if self.answer and isinstance(self.answer.raw, Response) else None
 
     @property
     def is_open(self) -> bool:
         """Whether it is not over, as far as the recorder knows."""
         return self.end is None and (self.view is not None or self.answer is None)
-
-    @property
-    def ended_by(self) -> Party | None:
-        """Who ended it."""
-        return self.end.observation.by if self.end and isinstance(self.end.observation, Closed) else None
-
-    @property
-    def ended_cleanly(self) -> bool:
-        """Whether its body ended as HTTP says."""
-        return self.end is not None and isinstance(self.end.observation, Closed) and self.end.observation.clean
 
     @property
     def had_its_say(self) -> bool:
@@ -529,27 +570,10 @@ class Exchange:
         return bool(self.pauses) and self.pauses[-1].ended is None
 
     @property
-    def resumes(self) -> bool:
-        """Whether it asks for a stream from a cursor: a GET, or a POST that asks for nothing else."""
-        if not self.has_resumption or not self.request.cursors:
-            return False
-        return self.method == "GET" or (self.method == "POST" and self.call is None)
-
-    @property
     def owner_asks(self) -> bool:
         """Whether it comes from the principal that opened its session, as far as that is known."""
         session, principal = self.session, self.request.principal
         return session is None or session.opener is None or session.principal == principal
-
-    @property
-    def bad(self) -> bool:
-        """Whether its cursor is one that the session was never given."""
-        return self.bearing in BAD
-
-    @property
-    def has_resumption(self) -> bool:
-        """Whether its revision has sessions and resumption."""
-        return TRAITS[self.revision].resumption
 
     @property
     def experiment(self) -> str:
@@ -568,19 +592,6 @@ class _Everything(set[str]):
 
 
 EVERYTHING: set[str] = _Everything()
-
-
-class Life(Enum):
-    """What is known of a session."""
-
-    LIVE = "live"
-    TERMINATED = "terminated"
-    """A DELETE was answered with a success."""
-    GONE = "gone"
-    """It answered 404 without a DELETE."""
-    NEVER = "never"
-    """No answer ever carried its id, and the record is complete."""
-    UNKNOWN = "unknown"
 
 
 @define(eq=False)
@@ -637,6 +648,8 @@ class Session:
     """For ids in the standard's grammar: the stream number that each seq was seen with."""
     last_sign: int | None = None
     """Milliseconds: when something of it was last begun or ended."""
+    touched: int = 0
+    """How often anything of it may have been changed otherwise than by the short way of frames (``swift.py``)."""
 
     @property
     def standalone(self) -> list[Stream]:
@@ -653,6 +666,10 @@ class Session:
             if exchange.end is None and exchange.view is not None and exchange.view.stream is not stream:
                 return True
         return False
+
+    def has_slow_reader(self) -> bool:
+        """Whether one of its open exchanges was not read for a while."""
+        return any(exchange.pauses for exchange in self.open.values())
 
     def has_messages_beside(self, stream: Stream) -> bool:
         """Whether another of its streams has had a message."""
@@ -693,8 +710,10 @@ class Run:
     anonymous: Session | None = None
     """The client of a server that mints no session ids, once that is known."""
     anonymous_clients: int = 0
-    issued: dict[str, list[Event]] = field(factory=dict)
-    """The events of any session by event id."""
+    issued: dict[str, Event] = field(factory=dict)
+    """The events of any session by event id, the first of those that have it."""
+    issued_again: dict[str, list[Event]] = field(factory=dict)
+    """All of those that have it, if there are more."""
     claims: dict[str, list[Call]] = field(factory=dict)
     """By series."""
     asked_ids: dict[str, list[Session]] = field(factory=dict)
@@ -728,6 +747,41 @@ class Run:
     """How many of these were not over."""
     posts_with_cursor: int = 0
     restarts: int = 0
+    most_kept: int = field(init=False)
+    """The most events of one session that are remembered."""
+    most_held: int = field(init=False)
+    """The most events of all sessions that are remembered."""
+
+    def __attrs_post_init__(self) -> None:
+        self.most_kept = self.horizon + self.horizon // 8
+        self.most_held = EVENTS * self.horizon
+
+    def issued_as(self, name: str) -> Sequence[Event]:
+        """The events of any session that have an id."""
+        event = self.issued.get(name)
+        if event is None:
+            return ()
+        return self.issued_again.get(name, (event,)) if self.issued_again else (event,)
+
+    def issue(self, name: str, event: Event) -> None:
+        """Note that an event has an id."""
+        first = self.issued.setdefault(name, event)
+        if first is not event:
+            self.issued_again.setdefault(name, [first]).append(event)
+
+    def take_back(self, name: str, event: Event) -> None:
+        """Forget that an event has an id."""
+        if not self.issued_again and self.issued.get(name) is event:
+            del self.issued[name]
+            return
+        left = [other for other in self.issued_as(name) if other is not event]
+        self.issued_again.pop(name, None)
+        if left:
+            self.issued[name] = left[0]
+        else:
+            self.issued.pop(name, None)
+        if len(left) > 1:
+            self.issued_again[name] = left
 
 
 def body_of(exchange: Exchange) -> Body | None:

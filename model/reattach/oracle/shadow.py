@@ -230,7 +230,7 @@ class _Asked:
 
     def given(self) -> tuple[str, int] | None:
         cursors = self.exchange.request.cursors
-        issued = self.run.issued.get(cursors[0], ()) if len(cursors) == 1 else ()
+        issued = self.run.issued_as(cursors[0]) if len(cursors) == 1 else ()
         first = next(iter(issued), None)
         return (first.session.id or "", first.exchange.number) if first is not None else None
 

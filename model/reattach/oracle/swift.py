@@ -1,42 +1,126 @@
-"""The short way of nearly every observation: one more numbered message, next in order, on a view that goes on well.
+"""The short way of nearly every event: one that is next in order, on a view that goes on well.
 
-What becomes of such a frame is known beforehand: it is a new event at the end of its stream, and of all judges some
-have something to say, that their clause is kept. So it is entered in one place, without moments and judges. Whether a
-frame is such a one is decided on the safe side: whatever is not certain goes the general way, and that way alone says
-what is wrong with anything. That both ways come to the same is tested on every history of the tests.
+What becomes of such an event is known beforehand: it is new, at the end of its stream, and of all judges some have
+something to say, that their clause is kept. So it is entered in one place, without moments and judges. Such are the
+event without a message that a stream begins with, the messages of a call that are numbered, and its response; also a
+cursor that is stated again, and the end of a stream after its response. Whether an event is such a one is decided on
+the safe side: whatever is not certain goes the general way, and that way alone says what is wrong with anything. That
+both ways come to the same is tested on every history of the tests.
+
+What has to be so of a view before any of its events may go this way is found out once, and again after anything of its
+session was changed the general way (``Session.touched``).
 """
 
 from collections import Counter
 
 from attrs import define
 
-from reattach.machine.cursor import Presence, is_integer
+from reattach.machine.cursor import Presence, parse_cursor
+from reattach.machine.revision import TRAITS
 from reattach.oracle.flat import AnyFrame
-from reattach.oracle.message import said
-from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, keep_event
-from reattach.oracle.record import PROMPT_MS, Event, Run, Seen, View
+from reattach.oracle.message import Numbered, is_progress, said
+from reattach.oracle.observation import Closed, Json, Party
+from reattach.oracle.reconstruct.answers import note_responses
+from reattach.oracle.reconstruct.endings import end_exchange
+from reattach.oracle.reconstruct.events import note_frame, state
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, keep_event, keep_seq
+from reattach.oracle.record import GAP, LIVE_MS, PROMPT_MS, Call, Event, Exchange, Run, Seen, Session, Stream, View
 
-_ONCE = frozenset({"ATT-1", "MOD-1", "DEL-8 held"})
-"""What is judged of a resumed view once, by its first messages."""
+_ONCE = frozenset({"ATT-1", "MOD-1"})
+"""What is judged of a resumed view once, by its first message."""
+_EVER = 2**62
+"""Milliseconds that no run reaches."""
+_COUNTED = 10**15
+"""Numbers of messages are less (``message.py``), and of ids what may go the short way."""
+
+
+@define(eq=False)
+class Steady:
+    """A view that goes on well: what is so of it until its session is touched, and how far it has come."""
+
+    touched: int
+    session: Session
+    stream: Stream
+    call: Call
+    since: int
+    """Milliseconds: only what comes later may go the short way."""
+    until: int
+    """Milliseconds: and earlier."""
+    beside: bool
+    """Whether another stream of the session has an open view."""
+    replayed: bool
+    """Whether the view was resumed, and another stream of the session has had a message."""
+    slow: bool
+    """Whether another open connection of the session was not read for a while."""
+    stem: str
+    """The id of its newest event, without the seq."""
+    number: int
+    """The stream's, in that id."""
+    seq: int
+    event: Event
+    """Its newest event, which is the stream's."""
+    rank: int
+    """That event's."""
+    log: list[Event]
+    events: dict[str, Event]
+    keys: dict[str, Event]
+    places: dict[str, int]
+    """Those of the stream, of the session and of the call: what is asked of every message, at hand."""
+    key: str | None = None
+    """That of the newest message; None if there is none on the view."""
+    label: str | None = None
+    """The series that the newest message is of, if it is numbered."""
+    n: int = 0
+    progress: bool = False
+    """Whether its numbers are of progress."""
+    token: Json = None
+    """The progress token, once it is known as it was written."""
 
 
 @define
 class Swift:
     """Takes frames the short way, and counts what was seen to hold there."""
 
-    always: int = 0
-    """EVT-1, EVT-2, EVT-5 and DEL-6."""
+    messages: int = 0
+    """EVT-1, EVT-2 and EVT-5."""
+    ordered: int = 0
+    """DEL-6."""
     isolated: int = 0
     """SES-5."""
     apart: int = 0
     """DEL-4."""
     replayed: int = 0
     """DEL-3."""
+    answers: int = 0
+    """DEL-5."""
+    begun: int = 0
+    """EVT-5, by an event without a message."""
+    begun_beside: int = 0
+    """EVT-1, by such an event that was not the first of its session."""
+    primed: int = 0
+    """EVT-3."""
+    decided: int = 0
+    """MOD-1."""
+    ended: int = 0
+    """DEL-7."""
 
     def held(self) -> Counter[str]:
         """How often each clause was seen to hold."""
-        clauses = {"SES-5": self.isolated, "DEL-4": self.apart, "DEL-3": self.replayed}
-        return Counter(dict.fromkeys(("EVT-1", "EVT-2", "EVT-5", "DEL-6"), self.always) | clauses)
+        return Counter(
+            {
+                "EVT-1": self.messages + self.begun_beside,
+                "EVT-2": self.messages,
+                "EVT-3": self.primed,
+                "EVT-5": self.messages + self.begun,
+                "DEL-3": self.replayed,
+                "DEL-4": self.apart,
+                "DEL-5": self.answers,
+                "DEL-6": self.ordered,
+                "DEL-7": self.ended,
+                "MOD-1": self.decided,
+                "SES-5": self.isolated,
+            }
+        )
 
     def take(self, run: Run, frame: AnyFrame, experiment: str) -> bool:
         """Enter a frame, if it is one of these; else nothing has happened."""
@@ -44,91 +128,290 @@ class Swift:
         view = exchange.view if exchange is not None else None
         if view is None or exchange is None:
             return False
-        name, stream, previous = frame.id, view.stream, view.last
-        session = stream.session
-        # The view goes on as it should.
-        if previous is None or exchange.end is not None or view.successor is not None or view.pending:
+        steady = view.steady
+        if steady is None or steady.touched != steady.session.touched:
+            if not frame.has_data:
+                begin = self._begin if view.cursor is None else self._restate
+                return begin(run, frame, experiment, exchange, view)
+            steady = view.steady = _steady(exchange, view)
+            if steady is None:
+                return False
+        if not frame.has_data or frame.retry is not None or not steady.since < frame.at < steady.until:
             return False
-        if view.position is not previous or not stream.log or stream.log[-1] is not previous:
+        session = steady.session
+
+        # The message: the next of its series, or the first of one, or the response; of this call, without doubt.
+        payload, label, n, response = frame.payload, steady.label, steady.n + 1, False
+        new: Numbered | None
+        if label is not None and _is_next(steady, payload, label, n):
+            key, ordered = f"{label}:{n}" if steady.progress else f"{label}#{n}", True
+            new = Numbered(label, n)
+        else:
+            told, series, new, response = said(payload)
+            if told is None:
+                return False
+            key, ordered = told, False
+            if new is not None:
+                if new.label != series or session.claimant(series) is not steady.call:
+                    return False
+                if series == label:
+                    if new.n != n:
+                        return False
+                    ordered = True
+            elif series is not None or not response or not _is_answer(steady, key[9:], payload):
+                return False
+        if key in steady.keys:
             return False
-        if not view.order or view.order[-1] is not previous:
-            return False
-        if exchange.pauses or exchange.held_up_by is not None or session.ended is not None or session.id is None:
-            return False
-        if not (view.ordinary and len(stream.views) == 1) and not _is_steady(view, frame):
-            return False
-        # The message is the next of its series, which this call alone can have caused.
-        number, call = previous.number, stream.call
-        if number is None or call is None or not frame.has_data or frame.retry is not None or frame.size > KEPT_BYTES:
-            return False
-        key, label, new, _ = said(frame.payload)
-        if key is None or new is None or label != number.label or new.n != number.n + 1 or new.label != label:
-            return False
-        if session.claimant(label) is not call or key in session.keys:
-            return False
-        if call.places and call.places.get(key, 0) != call.places.get(previous.key, -1) + 1:
-            return False
+        places = steady.places
+        if places and steady.key is not None:
+            place, before = places.get(key, -1), places.get(steady.key, -1)
+            if place >= 0 and before >= 0:
+                if place <= before:
+                    return False
+                ordered = True
         # The id is the next of its series.
-        if name is None or name in session.events or name in run.issued:
+        name, stem = frame.id, steady.stem
+        if name is None or name in run.issued or not name.startswith(stem):
             return False
-        seq = _follows(view, previous, name)
-        if seq == 0 or seq in session.seqs_seen:
+        seq = steady.seq + 1
+        if name != f"{stem}{seq}" or seq >= _COUNTED:
+            text = name[len(stem) :]
+            if not text.isdigit() or len(text) > 15 or text[0] == "0" or not text.isascii():
+                return False
+            seq = int(text)
+        if seq <= steady.seq or seq in session.seqs_seen:
             return False
 
+        stream = steady.stream
         seen = Seen(run.index, frame, experiment, exchange)
-        session.seqs += 1
-        event = Event(stream, name, session.seqs, 0, True, new, False, seen, exchange, None, frame.size, key, (name,))
-        stream.place(event, previous)
-        if stream.steps >= 0 and key.startswith("progress:"):
-            stream.steps += 1
+        session.seqs = number = session.seqs + 1
+        rank = steady.rank + GAP
+        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key, seq)
+        steady.log.append(event)
+        if frame.size > KEPT_BYTES:
+            event.keep(payload)
+            seen.raw = compact(frame)
         keep_event(run, session, event)
-        session.events[name] = session.keys[key] = event
-        run.issued[name] = [event]
-        session.seqs_seen[seq] = view.series[2]
-        if len(session.seqs_seen) > 2 * run.horizon:
-            session.seqs_seen.pop(next(iter(session.seqs_seen)))
+        steady.events[name] = steady.keys[key] = event
+        run.issued[name] = event
+        keep_seq(run, session, seq, steady.number)
         view.position = view.last = event
-        view.delivered[event.seq] = view.last_word = seen
+        view.delivered[number] = view.last_word = seen
         view.order.append(event)
         if len(view.order) > run.horizon:
             view.trim(run.horizon)
         exchange.quiet = None
         if frame.size > exchange.largest:
             exchange.largest = frame.size
-        view.series = event, view.series[1], view.series[2], seq
+        if exchange.first_frame is None:
+            exchange.first_frame = seen
+        steady.event, steady.rank, steady.key, steady.seq = event, rank, key, seq
+        if new is None:
+            steady.label = None
+            note_responses(session, seen, payload)
+            self.answers += 1
+        elif ordered and new.label == label:
+            if steady.progress and stream.steps >= 0:
+                stream.steps += 1
+            steady.n = n
+        else:
+            steady.label, steady.n, steady.progress = new.label, new.n, key.startswith("progress:")
+            steady.token = payload["params"].get("progressToken") if steady.progress else None  # type: ignore
 
-        self.always += 1
-        self.isolated += run.sessions_issued > 1
-        self.apart += session.is_viewed_beside(stream)
-        if view.cursor is not None:
-            self.replayed += session.has_messages_beside(stream)
+        self.messages += 1
+        if ordered:
+            self.ordered += 1
+        if run.sessions_issued > 1:
+            self.isolated += 1
+        if steady.beside:
+            self.apart += 1
+        if steady.replayed:
+            self.replayed += 1
+        return True
+
+    def _begin(self, run: Run, frame: AnyFrame, experiment: str, exchange: Exchange, view: View) -> bool:
+        """Enter what a fresh stream begins with, an id and no message; if it is that."""
+        name, stream = frame.id, view.stream
+        session = stream.session
+        if not view.ordinary or len(stream.views) != 1 or stream.log or view.position is not None:
+            return False
+        if exchange.first_frame is not None or exchange.request.cursors or not _is_free(exchange, view):
+            return False
+        if frame.payload is not None or frame.size > KEPT_BYTES or not name or name in run.issued:
+            return False
+        parsed = parse_cursor((name,))
+        if parsed.presence is not Presence.PRESENT or parsed.seq in session.seqs_seen:
+            return False
+
+        seen = Seen(run.index, frame, experiment, exchange)
+        session.seqs += 1
+        event = Event(stream, name, session.seqs, 0, False, None, False, seen, exchange, None, frame.size)
+        event._parsed = parsed
+        stream.place(event, None)
+        keep_event(run, session, event)
+        session.events[name] = event
+        run.issued[name] = event
+        keep_seq(run, session, parsed.seq, parsed.stream)
+        run.ids_seen = run.readable = True
+        view.position, view.bare_first = event, True
+        view.bare.append(event)
+        view.retry = frame.retry is not None
+        view.last_word = exchange.first_frame = seen
+        exchange.quiet, exchange.largest = None, frame.size
+
+        self.begun += 1
+        if len(session.events) > 1:
+            self.begun_beside += 1
+        if exchange.call is not None and exchange.request.rpc_method != "initialize":
+            self.primed += TRAITS[exchange.revision].priming
+        return True
+
+    def _restate(self, run: Run, frame: AnyFrame, experiment: str, exchange: Exchange, view: View) -> bool:
+        """Enter that a resumed view begins by stating its cursor; if it is that."""
+        cursor, name = view.cursor, frame.id
+        if cursor is None or cursor.id != name or name not in exchange.request.cursors:
+            return False
+        if exchange.first_frame is not None or exchange.call is not None or not exchange.has_resumption:
+            return False
+        if frame.payload is not None or frame.size > KEPT_BYTES or not _is_free(exchange, view):
+            return False
+        if cursor.parsed.presence is not Presence.PRESENT or name is None:
+            return False
+        note_frame(run, Seen(run.index, frame, experiment, exchange), view, frame)
+        state(view, name)
+
+        self.begun += 1
+        if view.stated is not None and view.once("MOD-1"):
+            self.decided += 1
+        return True
+
+    def close(self, run: Run, closed: Closed, experiment: str) -> bool:
+        """Enter that the server ended a stream after the response to its call; if it is that, and no more."""
+        exchange = run.exchanges.get(closed.connection)
+        view = exchange.view if exchange is not None else None
+        if view is None or exchange is None or closed.by is not Party.SERVER or not view.ordinary:
+            return False
+        stream, call, session = view.stream, exchange.call, exchange.session
+        finished = stream.finished
+        if call is None or call.outstanding or stream.call is not call or finished is None or session is None:
+            return False
+        if finished.exchange is not exchange or not _is_free(exchange, view) or view.ended_because is not None:
+            return False
+        if stream.session is not session or session.doubts or run.declaration.window_events is not None:
+            return False
+        session.touched += 1
+        end_exchange(run, Seen(run.index, closed, experiment, exchange), exchange, closed)
+
+        if view.once("DEL-7"):
+            self.ended += 1
         return True
 
 
-def _is_steady(view: View, frame: AnyFrame) -> bool:
-    """Whether a view was resumed some time ago, so that everything has been said of that."""
-    answer = view.exchange.answer
+def _is_free(exchange: Exchange, view: View) -> bool:
+    """Whether nothing is in the way of a view: no end, no other view in its place, no slow reader."""
+    session = view.stream.session
     return (
-        view.cursor is not None
-        and view.cursor.message
-        and answer is not None
-        and frame.at > answer.at + PROMPT_MS
-        and view.judged >= _ONCE
-        and view.exchange.has_resumption
+        exchange.end is None
+        and view.successor is None
+        and not exchange.pauses
+        and exchange.held_up_by is None
+        and session.ended is None
+        and session.id is not None
     )
 
 
-def _follows(view: View, previous: Event, name: str) -> int:
-    """The seq of an id, if it has tag and stream of the one before and a larger seq; else 0."""
-    before, stem, number, last = view.series
-    if before is not previous:
-        parsed = previous.parsed
-        if previous.id is None or parsed.presence is not Presence.PRESENT:
-            return 0
-        stem, number, last = previous.id.rpartition(".")[0] + ".", parsed.stream, parsed.seq
-        view.series = previous, stem, number, last
-    text = name[len(stem) :]
-    if not name.startswith(stem) or not is_integer(text):
-        return 0
-    seq = int(text)
-    return seq if seq > last else 0
+def _steady(exchange: Exchange, view: View) -> Steady | None:
+    """How a view goes on; None if it may be that it does not go on well."""
+    stream, call, event, last = view.stream, view.stream.call, view.position, view.last
+    session = stream.session
+    if call is None or event is None or not _is_free(exchange, view) or session.opener is exchange:
+        return None
+    if view.pending or not stream.log or stream.log[-1] is not event:
+        return None
+    if last is not None and not (last is event and view.order and view.order[-1] is event):
+        return None
+    since, until = -1, _EVER
+    if not view.ordinary or len(stream.views) != 1:
+        # It was resumed, and everything has been said of that which is said of its first message.
+        answer = exchange.answer
+        if view.cursor is None or not view.order or answer is None or not view.judged >= _ONCE:
+            return None
+        if not exchange.has_resumption:
+            return None
+        if "DEL-8 held" not in view.judged:
+            until = answer.at + LIVE_MS
+        if stream.silent:
+            since = answer.at + PROMPT_MS  # before that, it may show that another one was deaf
+    elif last is None and view.order:
+        return None
+    before = view.steady
+    if before is not None and before.event is event:
+        stem, number, seq = before.stem, before.number, before.seq
+    else:
+        parsed = event.parsed
+        if event.id is None or parsed.presence is not Presence.PRESENT:
+            return None
+        stem, number, seq = event.id.rpartition(".")[0] + ".", parsed.stream, parsed.seq
+    steady = Steady(
+        touched=session.touched,
+        session=session,
+        stream=stream,
+        call=call,
+        since=since,
+        until=until,
+        beside=session.is_viewed_beside(stream),
+        replayed=view.cursor is not None and session.has_messages_beside(stream),
+        slow=session.has_slow_reader(),
+        stem=stem,
+        number=number,
+        seq=seq,
+        event=event,
+        rank=event.rank,
+        log=stream.log,
+        events=session.events,
+        keys=session.keys,
+        places=call.places,
+    )
+    if last is not None:
+        steady.key = last.key if call.places else last.named
+        if last.number is not None and session.claimant(last.number.label) is call:
+            steady.label, steady.n = last.number.label, last.number.n
+            steady.progress = is_progress(last.number)
+            if before is not None and before.label == steady.label:
+                steady.token = before.token
+    return steady
+
+
+def _is_next(steady: Steady, payload: Json, label: str, n: int) -> bool:
+    """Whether a message is plainly the next one of a series; not, if that takes longer to find out."""
+    if type(payload) is not dict or n >= _COUNTED:
+        return False
+    params = payload.get("params")
+    if type(params) is not dict:
+        return False
+    if steady.progress:
+        if payload.get("method") != "notifications/progress":
+            return False
+        value, token = params.get("progress"), params.get("progressToken")
+        return type(value) is int and value == n and token == steady.token and type(token) is type(steady.token)
+    if payload.get("method") != "notifications/message":
+        return False
+    data = params.get("data")
+    if type(data) is not dict or data.get("label") != label:
+        return False
+    value = data.get("n")
+    return type(value) is int and value == n
+
+
+def _is_answer(steady: Steady, name: str, payload: Json) -> bool:
+    """Whether a response is all that a call still waits for, and no error."""
+    session, call = steady.session, steady.call
+    return (
+        type(payload) is dict
+        and "error" not in payload
+        and session.calls.get(name) is call
+        and name not in session.reused
+        and call.outstanding == {name}
+        and call.stream is steady.stream
+        and not steady.slow
+    )

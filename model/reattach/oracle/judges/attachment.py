@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from reattach.oracle.evidence import cursor_of, evidence, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.cursors import is_conflict
-from reattach.oracle.moments import RESUMED, TAKEN_OVER, Delivered, Explained, Rested
+from reattach.oracle.moments import ASKS_FOR_MORE, RESUMED, TAKEN_OVER, Delivered, Explained, Rested
 from reattach.oracle.observation import Party
 from reattach.oracle.record import Bearing, Event, Life, Resolution, Run, Seen, View, drained, frame_of
 from reattach.oracle.verdict import Fault
@@ -165,7 +165,7 @@ def the_old_view_is_over(run: Run, moment: Rested) -> Iterator[Judgement]:
                 yield Held(clause)
 
 
-@judge("ATT-3", on=Explained)
+@judge("ATT-3", on=Explained, only=ASKS_FOR_MORE)
 def takeover_is_not_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     """A refusal of a good cursor while a view of its stream was open, or had just been cut."""
     exchange, cursor = moment.exchange, moment.exchange.cursor

@@ -6,15 +6,15 @@ The register is filled by the decorator, so which clauses are judged is never li
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
+import msgspec
 from attrs import frozen
 
-from reattach.oracle.moments import ALL, Delivered, Moment, Rested, Trait
+from reattach.oracle.moments import ALL, Moment, Trait
 from reattach.oracle.record import Run, Seen
 from reattach.oracle.verdict import Fault, Kind
 
 
-@frozen
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A clause was exercised and kept."""
 
     clause: str
@@ -60,18 +60,19 @@ def judge(
     return register
 
 
-_asked: dict[tuple[type, Trait], tuple[tuple[frozenset[str], Judge], ...]] = {}
+_asked: dict[type, dict[Trait, tuple[tuple[frozenset[str], Judge], ...]]] = {}
 
 
 def judges_of(moment: Moment) -> Sequence[tuple[frozenset[str], Judge]]:
     """The judges that may have something to say of a moment."""
-    kind = type(moment)
-    traits = moment.traits if isinstance(moment, Delivered | Rested) else ALL
-    asked = _asked.get((kind, traits))
+    of_kind, traits = _asked.get(type(moment)), moment.traits
+    if of_kind is None:
+        of_kind = _asked[type(moment)] = {}
+    asked = of_kind.get(traits)
     if asked is None:
-        judges = JUDGES.get(kind, [])
+        judges = JUDGES.get(type(moment), [])
         asked = tuple(each for each in judges if _TRAITS.get(each[1], ALL) & traits or each[1] not in _TRAITS)
-        _asked[kind, traits] = asked
+        of_kind[traits] = asked
     return asked
 
 

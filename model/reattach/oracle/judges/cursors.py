@@ -5,7 +5,21 @@ from collections.abc import Iterator, Mapping
 from reattach.oracle.evidence import cursor_of, evidence, issued_of, named, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import ADMISSION, is_being_terminated, is_success
-from reattach.oracle.moments import AGAIN, BAD, RESUMED, Answered, Delivered, Explained, Resolved, Rested, Unanswered
+from reattach.oracle.moments import (
+    AGAIN,
+    ASKS_FOR_MORE,
+    BAD,
+    FOLLOWS,
+    LISTENS,
+    NOT_LIVE,
+    RESUMED,
+    Answered,
+    Delivered,
+    Explained,
+    Resolved,
+    Rested,
+    Unanswered,
+)
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     Bearing,
@@ -206,7 +220,7 @@ def old_cursors_are_not_served_with_scraps(run: Run, moment: Rested) -> Iterator
         yield Broken("CUR-4", Fault.REPLAY_FROM_START, what, shown)
 
 
-@judge("CUR-4", on=Explained)
+@judge("CUR-4", on=Explained, only=ASKS_FOR_MORE)
 def old_cursors_are_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     """A refusal that says by its reason that the cursor is too old."""
     exchange = moment.exchange
@@ -218,7 +232,7 @@ def old_cursors_are_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
 # CUR-7, undeclared
 
 
-@judge("CUR-7", on=Explained)
+@judge("CUR-7", on=Explained, only=ASKS_FOR_MORE)
 def good_cursors_are_not_refused(run: Run, moment: Explained) -> Iterator[Judgement]:
     """A refused good cursor, where the server has declared no window: allowed, and nothing to rely on."""
     exchange = moment.exchange
@@ -286,7 +300,7 @@ def the_newest_cursor_gives_an_empty_suffix(run: Run, moment: Rested) -> Iterato
 # CUR-9, CUR-10: and the session lives on
 
 
-@judge("CUR-9", "CUR-10", on=Answered)
+@judge("CUR-9", "CUR-10", on=Answered, only=FOLLOWS)
 def the_session_survives(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The first request of the session after a refused or a bad cursor."""
     exchange = moment.exchange
@@ -338,7 +352,7 @@ def the_server_survives(run: Run, moment: Unanswered) -> Iterator[Judgement]:
 # GET-1
 
 
-@judge("GET-1", on=Answered)
+@judge("GET-1", on=Answered, only=LISTENS | NOT_LIVE)
 def get_gives_a_stream_or_405(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The status line of a GET under a living session."""
     exchange = moment.exchange
@@ -367,7 +381,7 @@ def get_gives_a_stream_or_405(run: Run, moment: Answered) -> Iterator[Judgement]
         )
 
 
-@judge("GET-1", on=Explained)
+@judge("GET-1", on=Explained, only=LISTENS)
 def refusals_of_get_are_told(run: Run, moment: Explained) -> Iterator[Judgement]:
     """A GET under a living session that was answered with an error, and its body."""
     exchange, session = moment.exchange, moment.exchange.session

@@ -5,7 +5,17 @@ from collections.abc import Iterable, Iterator
 from reattach.oracle.evidence import by_numbers, cursor_of, evidence, expectation_of, named, position
 from reattach.oracle.gaps import Gap, compare, gap_of, has_basis, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import AGAIN, ELSEWHERE, RESPONSE, RESUMED, CallSettled, Delivered, Reordered, Rested
+from reattach.oracle.moments import (
+    AGAIN,
+    ELSEWHERE,
+    LISTENS,
+    RESPONSE,
+    RESUMED,
+    CallSettled,
+    Delivered,
+    Reordered,
+    Rested,
+)
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     LIVE_MS,
@@ -318,7 +328,7 @@ def messages_come_to_their_request(run: Run, moment: Delivered) -> Iterator[Judg
     )
 
 
-@judge("CUR-1", on=Rested)
+@judge("CUR-1", on=Rested, only=LISTENS)
 def fresh_views_have_no_history(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A plain GET, after an earlier standalone view of the session was given something."""
     view = moment.view
@@ -446,7 +456,7 @@ def finished_streams_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     if finished is None:
         yield from _after_cancellation(moment, call)
         return
-    here = finished.observation.connection == exchange.number
+    here = finished.raw.connection == exchange.number
     earlier = view.resumed and finished.index < exchange.asked.index
     if not here and not earlier:
         return
@@ -513,7 +523,12 @@ def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
         yield Held("DEL-8")
     if not view.resumed or moment.seen.at > answer.at + PROMPT_MS:
         return
-    for other in view.stream.views:
+    silent = view.stream.silent
+    if not silent:
+        return
+    # Of the others it will not show any more, unless they are quiet again.
+    view.stream.silent = [other for other in silent if _is_quiet_since(other, view)]
+    for other in sorted(silent, key=lambda other: other.exchange.asked.index):
         if _is_deaf(other, view) and other.once("DEL-8 broken") and other.exchange.rested is not None:
             yield Broken(
                 "DEL-8",
@@ -529,12 +544,17 @@ def resumed_views_are_live(run: Run, moment: Delivered) -> Iterator[Judgement]:
             )
 
 
+def _is_quiet_since(view: View, later: View) -> bool:
+    """Whether the silence of a view came after a later resumption was asked for."""
+    return view.exchange.quiet is not None and view.exchange.quiet.index > later.exchange.asked.index
+
+
 def _is_deaf(view: View, later: View) -> bool:
     """Whether a resumed view was open and silent until a later resumption was asked for."""
     exchange, quiet = view.exchange, view.exchange.quiet
     if not view.resumed or quiet is None or exchange.ended_by is Party.SERVER or view.ended_because is not None:
         return False
-    if quiet.index > later.exchange.asked.index:
+    if _is_quiet_since(view, later):
         return False
     taken = view.successor.exchange.answer if view.successor is not None else None
     return taken is None or taken.index > quiet.index

@@ -10,7 +10,7 @@ from reattach.oracle.record import Run, frame_of
 from reattach.oracle.verdict import Fault
 
 
-@judge("ERA-1", on=Answered)
+@judge("ERA-1", on=Answered, only=SESSIONLESS)
 def nothing_of_the_old_remains(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request under a revision without sessions, to a server that speaks it."""
     exchange, response = moment.exchange, moment.exchange.response

@@ -7,7 +7,18 @@ from reattach.oracle.evidence import cursor_of, evidence, expectation_of, named
 from reattach.oracle.gaps import gap_of, is_in_doubt
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
 from reattach.oracle.judges.sessions import is_being_terminated, is_success
-from reattach.oracle.moments import AGAIN, HELD_UP, PAUSED, RESPONSE, Answered, Delivered, Rested, Unanswered
+from reattach.oracle.moments import (
+    AGAIN,
+    HELD_UP,
+    LEFT_ALONE,
+    PAUSED,
+    RESPONSE,
+    UNFINISHED,
+    Answered,
+    Delivered,
+    Rested,
+    Unanswered,
+)
 from reattach.oracle.observation import Party
 from reattach.oracle.record import (
     SLACK_MS,
@@ -34,7 +45,7 @@ def _length(pause: Pause) -> int:
 def _is_finished(view: View) -> bool:
     """Whether the view brought its stream to its end."""
     finished = view.stream.finished
-    return finished is not None and finished.observation.connection == view.exchange.number
+    return finished is not None and finished.raw.connection == view.exchange.number
 
 
 def _was_ended(view: View) -> bool:
@@ -141,7 +152,7 @@ def _was_flooded(run: Run, view: View) -> bool:
     return False
 
 
-@judge("IDL-4", on=Answered)
+@judge("IDL-4", on=Answered, only=LEFT_ALONE)
 def absence_ends_a_session(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The first request after a session was left alone, with everything closed and every call answered."""
     exchange, budget = moment.exchange, run.declaration.absence_ms
@@ -169,7 +180,7 @@ def absence_ends_a_session(run: Run, moment: Answered) -> Iterator[Judgement]:
         )
 
 
-@judge("IDL-5", on=Rested)
+@judge("IDL-5", on=Rested, only=UNFINISHED)
 def retry_comes_before_the_end(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A request's stream that the server ended before its response."""
     view, exchange = moment.view, moment.view.exchange
@@ -207,7 +218,7 @@ def _takes_over(other: Exchange, view: View) -> bool:
 # IDL-6
 
 
-@judge("IDL-6", on=Rested)
+@judge("IDL-6", on=Rested, only=UNFINISHED)
 def silence_beside_a_slow_reader(run: Run, moment: Rested) -> Iterator[Judgement]:
     """A call that is silent while another connection of its session is not read: held up, if it goes on after that."""
     exchange, call = moment.view.exchange, moment.view.stream.call
@@ -233,7 +244,7 @@ def _paused_beside(exchange: Exchange) -> Exchange | None:
     return next((other for other in others if other.call is None or not other.call.answered), None)
 
 
-@judge("IDL-6", on=Answered)
+@judge("IDL-6", on=Answered, only=HELD_UP)
 def an_answer_came_late(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The answer to a request that had got none."""
     yield from _held_up(moment.exchange, moment.seen)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from reattach.oracle.evidence import cursor_of, evidence, position
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import BAD, RESUMED, Answered, Delivered, Resolved, Rested
+from reattach.oracle.moments import BAD, LISTENS, RESUMED, Answered, Delivered, Resolved, Rested
 from reattach.oracle.record import Bearing, Life, Resolution, Run, frame_of
 from reattach.oracle.verdict import Fault
 
 
-@judge("MOD-1", on=Answered)
+@judge("MOD-1", on=Answered, only=LISTENS)
 def a_plain_get_is_decided(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A GET without a cursor: fresh, or refused."""
     exchange = moment.exchange

@@ -4,7 +4,17 @@ from collections.abc import Iterable, Iterator
 
 from reattach.oracle.evidence import evidence, issued_of, named
 from reattach.oracle.judges.base import Broken, Held, Judgement, judge
-from reattach.oracle.moments import TERMINATED, Answered, Delivered, Rested
+from reattach.oracle.moments import (
+    DELETES,
+    NAMELESS,
+    NOT_LIVE,
+    OPENS,
+    STRANGER,
+    TERMINATED,
+    Answered,
+    Delivered,
+    Rested,
+)
 from reattach.oracle.observation import Party
 from reattach.oracle.record import Exchange, Life, Run, Session, View, drained, may_have_ended
 from reattach.oracle.verdict import Fault, Kind
@@ -28,7 +38,7 @@ def is_unsupported(run: Run, exchange: Exchange) -> bool:
     return exchange.status in (405, 501) and exchange.method not in run.accepts
 
 
-@judge("SES-1", on=Answered)
+@judge("SES-1", on=Answered, only=OPENS)
 def ids_are_visible(run: Run, moment: Answered) -> Iterator[Judgement]:
     """The id in the answer to initialize."""
     exchange, response = moment.exchange, moment.exchange.response
@@ -47,7 +57,7 @@ def ids_are_visible(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
-@judge("SES-2", "SES-4", on=Answered)
+@judge("SES-2", "SES-4", on=Answered, only=NOT_LIVE)
 def terminated_sessions_are_gone(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request sent after the DELETE was answered."""
     exchange, session = moment.exchange, moment.exchange.session
@@ -67,7 +77,7 @@ def terminated_sessions_are_gone(run: Run, moment: Answered) -> Iterator[Judgeme
         yield Broken("SES-4", Fault.SESSION_RESURRECTED, alive, shown)
 
 
-@judge("SES-4", on=Answered)
+@judge("SES-4", on=Answered, only=OPENS)
 def ids_are_not_issued_again(run: Run, moment: Answered) -> Iterator[Judgement]:
     """An initialize that is given the id of an earlier session, which DELETE or a restart has ended."""
     exchange, earlier = moment.exchange, moment.exchange.reissues
@@ -103,7 +113,7 @@ def terminated_sessions_deliver_nothing(run: Run, moment: Delivered) -> Iterator
     )
 
 
-@judge("SES-3", on=Answered)
+@judge("SES-3", on=Answered, only=NAMELESS)
 def missing_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request other than initialize without a session id, to a server that issues them."""
     exchange = moment.exchange
@@ -165,7 +175,7 @@ def cursor_source(view: View) -> tuple[Exchange, ...]:
     return (view.cursor.exchange,) if view.cursor is not None else ()
 
 
-@judge("SES-6", on=Answered)
+@judge("SES-6", on=Answered, only=DELETES)
 def delete_terminates(run: Run, moment: Answered) -> Iterator[Judgement]:
     """DELETE of a living session."""
     exchange, session = moment.exchange, moment.exchange.session
@@ -190,7 +200,7 @@ def _may_be_gone(run: Run, exchange: Exchange, session: Session) -> bool:
     return undeclared or session.restarted or exchange.follows is not None or may_have_ended(run, exchange)
 
 
-@judge("SES-6", on=Answered)
+@judge("SES-6", on=Answered, only=NOT_LIVE)
 def what_is_not_there_is_not_served(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request after a DELETE that was answered 404: one that is served shows that there was a session to end."""
     exchange, session = moment.exchange, moment.exchange.session
@@ -226,7 +236,7 @@ def delete_ends_the_views(run: Run, moment: Rested) -> Iterator[Judgement]:
         )
 
 
-@judge("SES-7", on=Answered)
+@judge("SES-7", on=Answered, only=STRANGER)
 def principals_are_apart(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request on a living session from a principal that did not open it."""
     exchange, session = moment.exchange, moment.exchange.session
@@ -249,7 +259,7 @@ def principals_are_apart(run: Run, moment: Answered) -> Iterator[Judgement]:
     )
 
 
-@judge("SES-8", on=Answered)
+@judge("SES-8", on=Answered, only=NOT_LIVE)
 def unknown_ids_are_told(run: Run, moment: Answered) -> Iterator[Judgement]:
     """A request under an id that no answer ever carried."""
     exchange = moment.exchange

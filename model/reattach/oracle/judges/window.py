@@ -90,7 +90,7 @@ def nothing_outlives_its_session(run: Run, moment: Resolved) -> Iterator[Judgeme
 
 
 def _of_the_dead(run: Run, exchange: Exchange) -> bool:
-    issued = run.issued.get(exchange.request.cursors[-1], ())
+    issued = run.issued_as(exchange.request.cursors[-1])
     return any(event.session.life is Life.TERMINATED for event in issued)
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from attrs import evolve
-
 from reattach.machine.revision import Revision
 from reattach.oracle.message import (
     response_ids,
@@ -40,7 +38,7 @@ _REVISIONS = {revision.value: revision for revision in Revision}
 
 def take_response(run: Run, seen: Seen, exchange: Exchange, response: Response) -> Iterator[Moment]:
     """Enter a status line; what it opens or ends is in the record when the judges look."""
-    exchange.answer = seen
+    exchange.answer, exchange.status = seen, response.status
     success = 200 <= response.status < 300
     if success:
         _note_abilities(run, exchange)
@@ -160,12 +158,13 @@ def _open_view(run: Run, exchange: Exchange) -> None:
     cursor = exchange.cursor if exchange.resumes else None
     view = exchange.view = View(exchange, stream, cursor, position=cursor, last=cursor.anchor if cursor else None)
     view.ordinary = cursor is None and not exchange.bad and exchange.has_resumption
-    view.takeover_of = list(stream.open_views())
-    for old in view.takeover_of:
-        if old.successor is None:
-            old.successor = view
+    if stream.views:
+        view.takeover_of = list(stream.open_views())
+        for old in view.takeover_of:
+            if old.successor is None:
+                old.successor = view
+        del stream.views[: 1 - run.horizon]
     stream.views.append(view)
-    del stream.views[: -run.horizon]
 
 
 def _open_stream(session: Session, kind: StreamKind, exchange: Exchange) -> Stream:
@@ -176,7 +175,7 @@ def _open_stream(session: Session, kind: StreamKind, exchange: Exchange) -> Stre
 
 def take_body(run: Run, seen: Seen, exchange: Exchange, body: Body) -> Iterator[Moment]:
     """Enter a whole body."""
-    exchange.body = evolve(seen, raw=compact(body))
+    exchange.body = Seen(seen.index, compact(body), seen.experiment, exchange)
     learn_revision(exchange, body.payload)
     note_responses(exchange.session, seen, body.payload)
     if exchange.call is not None and exchange.session is None:

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from attrs import evolve
-
 from reattach.oracle.message import (
     label_of_key,
 )
@@ -16,6 +14,7 @@ from reattach.oracle.moments import (
     Unanswered,
 )
 from reattach.oracle.observation import (
+    Closed,
     Expect,
     Party,
     Settled,
@@ -32,9 +31,9 @@ from reattach.oracle.record import (
 )
 
 
-def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
-    """Enter the end of an exchange."""
-    exchange.end = seen
+def end_exchange(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> None:
+    """Note the end of an exchange, whatever it means."""
+    exchange.end, exchange.ended_by, exchange.ended_cleanly = seen, closed.by, closed.clean
     run.unended.pop(exchange.number, None)
     run.ended.append(exchange)
     session = exchange.session
@@ -44,8 +43,16 @@ def take_closed(run: Run, seen: Seen, exchange: Exchange) -> Iterator[Moment]:
         # When the server ended what was not read for a while, nobody can say: it may have long before the client did.
         session.last_sign = None if exchange.pauses else max(session.last_sign or seen.at, seen.at)
     if exchange.view is not None:
+        exchange.view.steady = None
+
+
+def take_closed(run: Run, seen: Seen, exchange: Exchange, closed: Closed) -> Iterator[Moment]:
+    """Enter the end of an exchange."""
+    end_exchange(run, seen, exchange, closed)
+    if exchange.view is not None:
         yield Rested(exchange.view, seen)
-        yield from _doubts(exchange.view.stream.session)
+        if exchange.view.stream.session.doubts:
+            yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:
         if exchange.resumes and exchange.resolution is None and exchange.ended_by is Party.SERVER:
             exchange.resolution = Resolution.CRASHED
@@ -68,6 +75,8 @@ def take_quiet(seen: Seen, exchange: Exchange) -> Iterator[Moment]:
     """Enter a silence, on a view or before any answer."""
     if exchange.view is not None:
         exchange.quiet = exchange.rested = seen
+        if exchange.view.resumed and exchange.view not in exchange.view.stream.silent:
+            exchange.view.stream.silent.append(exchange.view)
         yield Rested(exchange.view, seen)
         yield from _doubts(exchange.view.stream.session)
     elif exchange.answer is None:
@@ -91,7 +100,9 @@ def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
     if call is None:
         run.strays += 1
         return
-    seen = evolve(seen, exchange=exchange)
+    seen.exchange = exchange
+    if exchange.session is not None:
+        exchange.session.touched += 1
     keys = expect.keys[-run.horizon :] if len(expect.keys) > run.horizon else expect.keys
     if expect.standalone:
         call.pushed = keys
@@ -116,7 +127,7 @@ def take_settled(run: Run, seen: Seen, settled: Settled) -> Iterator[Moment]:
     yield CallSettled(exchange.call, run.exchanges.get(settled.last), seen)
 
 
-def take_restarted(run: Run, seen: Seen) -> None:
+def take_restarted(run: Run) -> None:
     """Enter that the server was restarted: it may have forgotten every session and event from before."""
     for session in run.sessions.values():
         session.restarted = True

@@ -6,7 +6,7 @@ from attrs import evolve
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.oracle.flat import AnyFrame, FlatFrame
-from reattach.oracle.message import Numbered, digest, is_progress, said
+from reattach.oracle.message import Numbered, is_progress, likeness, said
 from reattach.oracle.moments import (
     Delivered,
     Moment,
@@ -16,7 +16,7 @@ from reattach.oracle.observation import (
     Frame,
 )
 from reattach.oracle.reconstruct.answers import learn_revision, note_responses
-from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, bound_names, compact, keep_event
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, bound_names, compact, keep_event, keep_seq
 from reattach.oracle.reconstruct.owners import is_asked_for, owner_call_of, owner_of
 from reattach.oracle.record import (
     Event,
@@ -37,11 +37,18 @@ _REQUIRED = ("notifications/resumption_required", "notifications/resumption-requ
 
 def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     """Enter an SSE event."""
-    exchange, frame = view.exchange, frame_of(seen)
+    frame = frame_of(seen)
     if frame.payload == {}:
         frame = seen.raw = evolve(_thawed(frame), has_data=False)  # no message: priming, as some stores give it back
+    moments = _entered(run, seen, view, frame)
     if frame.size > KEPT_BYTES:
-        seen.raw = compact(_thawed(frame))
+        seen.raw = compact(frame)
+    return moments
+
+
+def note_frame(run: Run, seen: Seen, view: View, frame: AnyFrame) -> None:
+    """Note that an SSE event came, whatever it is."""
+    exchange = view.exchange
     if exchange.first_frame is None:
         exchange.first_frame = seen
     exchange.quiet = None
@@ -54,10 +61,14 @@ def take_frame(run: Run, seen: Seen, view: View) -> Sequence[Moment]:
     if frame.retry is not None:
         view.retry = True
     view.last_word = seen
+
+
+def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
+    note_frame(run, seen, view, frame)
     if _is_control(view, frame):
         return (Delivered(view, seen, None),)
     if not frame.has_data and _restates(view, frame):
-        _state(view, frame.id or "")
+        state(view, frame.id or "")
         return (Delivered(view, seen, None, restates=True),)
     return _event(run, seen, view, frame) if frame.has_data or frame.id else ()
 
@@ -77,7 +88,7 @@ def _is_control(view: View, frame: AnyFrame) -> bool:
     params = payload.get("params")
     if method == _RESUMED:
         position = params.get("cursor") if isinstance(params, Mapping) else None
-        _state(view, position if isinstance(position, str) else frame.id or "")
+        state(view, position if isinstance(position, str) else frame.id or "")
     else:
         reason = params.get("reason") if isinstance(params, Mapping) else None
         view.ended_because = reason if isinstance(reason, str) else ""
@@ -91,7 +102,8 @@ def _restates(view: View, frame: AnyFrame) -> bool:
     return frame.id in view.exchange.request.cursors or any(e is not None and e.id == frame.id for e in named)
 
 
-def _state(view: View, position: str) -> None:
+def state(view: View, position: str) -> None:
+    """Note the position that a view states first."""
     if not (view.order or view.foreign or view.stated):
         view.stated = position
 
@@ -103,7 +115,7 @@ def take_comment(view: View, seen: Seen, text: str) -> None:
     if not words:
         return
     if words[0].rstrip(":") == "resumed":
-        _state(view, words[1] if len(words) > 1 else "")
+        state(view, words[1] if len(words) > 1 else "")
     elif words[0].rstrip(":").replace("_", "-") == "resumption-required":
         view.ended_because = words[-1] if len(words) > 1 else ""
 
@@ -117,7 +129,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     known = session.events.get(frame.id) if frame.id else None
     if number is not None and known is None and not is_progress(number) and not _is_numbering(run, view, number):
         key = label = number = None
-    other = known is not None and message and known.digest != digest(payload)
+    other = known is not None and message and known.likeness != likeness(payload)
     if message and (known is None or other):
         owner = owner_of(run, view, frame, key, label)
         if owner is not None:
@@ -143,7 +155,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
         )  # fmt: skip
         if response:
             event.failed = isinstance(payload, Mapping) and "error" in payload
-        if frame is not seen.raw:
+        if frame.size > KEPT_BYTES:
             event.keep(payload)
         if message and stream.kind is StreamKind.STANDALONE and not run.chatty:
             run.chatty = not is_asked_for(run, session, key or "")
@@ -236,22 +248,18 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
     if name:
         if collides is not None:
             collides.ambiguous = event.ambiguous = True
+            if event.id == name and event.names is None:
+                event.names = ()  # the id is the other's
         elif name not in session.events:
             session.events[name] = event
-            event.names += (name,)
-            issued = run.issued.get(name)
-            if issued is None:
-                run.issued[name] = [event]
-            else:
-                issued.append(event)
+            if event.id != name or event.names is not None:
+                event.names = (*event.all_names, name)
+                bound_names(run, session, event)
+            run.issue(name, event)
             parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
                 run.readable = True
-                session.seqs_seen.setdefault(parsed.seq, parsed.stream)
-                if len(session.seqs_seen) > 2 * run.horizon:
-                    session.seqs_seen.pop(next(iter(session.seqs_seen)))
-            if len(event.names) > 1:
-                bound_names(run, session, event)
+                keep_seq(run, session, parsed.seq, parsed.stream)
     if key is not None and key not in session.keys:
         session.keys[key] = event
         event.named = key

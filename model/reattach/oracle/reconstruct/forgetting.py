@@ -2,13 +2,15 @@
 
 from collections import deque
 from collections.abc import Mapping
+from typing import TypeVar
 
 from attrs import evolve
 
 from reattach.machine.cursor import Presence
+from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.observation import (
     Body,
-    Frame,
+    Json,
     Request,
 )
 from reattach.oracle.record import (
@@ -21,8 +23,6 @@ from reattach.oracle.record import (
     Stream,
 )
 
-EVENTS = 16
-"""So many times the horizon is the number of events that are remembered of all sessions together."""
 NAMES = 8
 """So many ids of one event are remembered."""
 KEPT_BYTES = 4_096
@@ -63,6 +63,8 @@ def _forget_exchange(run: Run, exchange: Exchange) -> None:
     if run.exchanges.get(exchange.number) is not exchange:
         return  # forgotten already
     del run.exchanges[exchange.number]
+    if exchange.session is not None:
+        exchange.session.touched += 1
     run.unended.pop(exchange.number, None)
     run.forgotten_exchanges += 1
     run.unfollowed += exchange.is_open
@@ -83,6 +85,7 @@ def _forget_exchange(run: Run, exchange: Exchange) -> None:
 
 def _forget_call(session: Session, call: Call) -> None:
     session.forgotten_calls += 1
+    session.touched += 1
     session.running.pop(call.exchange.number, None)
     call.stream = None
     for name in call.ids:
@@ -104,11 +107,16 @@ def keep_event(run: Run, session: Session, event: Event) -> None:
     session.kept.append(event)
     run.kept.append(event)
     run.held += 1
-    if len(session.kept) > run.horizon + run.horizon // 8:
+    if len(session.kept) > run.most_kept or run.held > run.most_held or len(run.kept) > 2 * run.held + run.horizon:
+        _bound_events(run, session)
+
+
+def _bound_events(run: Run, session: Session) -> None:
+    if len(session.kept) > run.most_kept:
         _forget_events(run, session, session.kept[-run.horizon - 1].seq)
     if len(run.kept) > 2 * run.held + run.horizon:
         run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
-    if run.held > EVENTS * run.horizon:
+    if run.held > run.most_held:
         floors: dict[int, tuple[Session, int]] = {}
         left = run.horizon
         while left:
@@ -120,17 +128,27 @@ def keep_event(run: Run, session: Session, event: Event) -> None:
             _forget_events(run, other, floor)
 
 
+def keep_seq(run: Run, session: Session, seq: int, stream: int) -> None:
+    """Remember the stream number that a seq was first seen with."""
+    session.seqs_seen.setdefault(seq, stream)
+    if len(session.seqs_seen) > 2 * run.horizon:
+        session.seqs_seen.pop(next(iter(session.seqs_seen)))
+
+
 def _forget_events(run: Run, session: Session, floor: int) -> None:
     """Drop the events of a session up to a ``seq``."""
     session.floor = floor
+    session.touched += 1
     streams: dict[int, Stream] = {}
-    while session.kept and session.kept[0].seq <= floor:
-        event = session.kept.popleft()
-        run.held -= 1
-        run.forgotten_events += 1
-        session.forgotten += 1
+    kept, before = session.kept, len(session.kept)
+    while kept and kept[0].seq <= floor:
+        event = kept.popleft()
         streams[id(event.stream)] = event.stream
         _forget_names(run, session, event)
+    count = before - len(kept)
+    run.held -= count
+    run.forgotten_events += count
+    session.forgotten += count
     for stream in streams.values():
         stream.log = [event for event in stream.log if event.seq > floor]
         for view in stream.views:
@@ -143,8 +161,8 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
 
 def bound_names(run: Run, session: Session, event: Event) -> None:
     """Drop the oldest of the ids that one event was given, if they are many."""
-    if len(event.names) > NAMES:
-        name, *names = event.names
+    if len(event.all_names) > NAMES:
+        name, *names = event.all_names
         _forget_name(run, session, event, name)
         event.names = tuple(names)
         session.forgotten += 1
@@ -153,19 +171,20 @@ def bound_names(run: Run, session: Session, event: Event) -> None:
 def _forget_name(run: Run, session: Session, event: Event, name: str) -> None:
     if session.events.get(name) is event:
         del session.events[name]
-    issued = run.issued.get(name, [])
-    if event in issued:
-        issued.remove(event)
-    if not issued:
-        run.issued.pop(name, None)
+    run.take_back(name, event)
 
 
 def _forget_names(run: Run, session: Session, event: Event) -> None:
-    for name in event.names:
-        _forget_name(run, session, event, name)
+    if event.names is not None:
+        for name in event.names:
+            _forget_name(run, session, event, name)
+    elif event.id:
+        _forget_name(run, session, event, event.id)
     if event.named is not None and session.keys.get(event.named) is event:
         del session.keys[event.named]
-    if event.id and event.parsed.presence is Presence.PRESENT:
+    if event.id_seq:
+        session.seqs_seen.pop(event.id_seq, None)
+    elif event.id and event.parsed.presence is Presence.PRESENT:
         session.seqs_seen.pop(event.parsed.seq, None)
 
 
@@ -179,14 +198,56 @@ def _forget_session(run: Run, session: Session) -> None:
     session.forgotten_calls += 1
 
 
-def compact(observation: Request | Body | Frame) -> Request | Body | Frame:
-    """The observation as the record keeps it: a large message is replaced by what names it and its size in bytes."""
-    size = observation.size if isinstance(observation, Body | Frame) else 0
-    if isinstance(observation, Request) or size <= KEPT_BYTES or not isinstance(observation.payload, Mapping):
-        return observation if size <= KEPT_BYTES else evolve(observation, payload=None)
-    kept = {
-        name: value
-        for name, value in observation.payload.items()
-        if name in ("jsonrpc", "id", "method") and isinstance(value, str | int)
-    }
-    return evolve(observation, payload={**kept, "elided": size})
+Kept = TypeVar("Kept", bound=Request | Body | AnyFrame)
+
+
+def forget_all(run: Run) -> None:
+    """Let go of everything, so that it is freed at once: what is remembered leads to itself in many ways."""
+    for exchange in (*run.exchanges.values(), *run.ended):
+        session, view = exchange.session, exchange.view
+        if session is not None:
+            _clear(session)
+        if view is not None:
+            view.stream.log.clear()
+            view.stream.views.clear()
+            view.stream.silent.clear()
+            _clear(view.stream.session)
+        if exchange.call is not None:
+            exchange.call.stream = None
+        exchange.forget()
+        exchange.session = None
+    for session in run.sessions.values():
+        _clear(session)
+    for known in (run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids):
+        known.clear()
+
+
+def _clear(session: Session) -> None:
+    for stream in session.streams:
+        stream.log.clear()
+        stream.views.clear()
+        stream.silent.clear()
+    for known in (session.events, session.keys, session.kept, session.streams, session.calls, session.running,
+                  session.claims, session.exchanges, session.open, session.doubts, session.open_at_end):  # fmt: skip
+        known.clear()
+    session.opener = session.lost = session.terminator = session.refused = session.ended = None
+
+
+def compact(observation: Kept) -> Kept:
+    """The observation as the record keeps it: a large message is replaced by what names it and its size in bytes.
+
+    A flat one is itself changed.
+    """
+    if isinstance(observation, Request) or observation.size <= KEPT_BYTES:
+        return observation
+    kept: Json = None
+    if isinstance(observation.payload, Mapping):
+        found = ((name, observation.payload[name]) for name in observation.payload if name in _NAMING)
+        kept = {name: value for name, value in found if isinstance(value, str | int)} | {"elided": observation.size}
+    if isinstance(observation, FlatFrame):
+        observation.replace(kept)
+        return observation
+    return evolve(observation, payload=kept)
+
+
+_NAMING = frozenset({"jsonrpc", "id", "method"})

@@ -5,8 +5,8 @@ from attrs import frozen
 from reattach.oracle.bearing import is_distinctive
 from reattach.oracle.flat import AnyFrame
 from reattach.oracle.message import (
-    digest,
     label_of_key,
+    likeness,
 )
 from reattach.oracle.record import (
     Call,
@@ -33,18 +33,18 @@ def owner_of(run: Run, view: View, frame: AnyFrame, key: str | None, label: str 
     session = view.stream.session
     if session.id is None:
         return None
-    for event in run.issued.get(frame.id or "", ()):
+    for event in run.issued_as(frame.id or ""):
         if (
             event.session is not session
             and event.message
-            and event.digest == digest(frame.payload)
+            and event.likeness == likeness(frame.payload)
             and is_distinctive(event.id or "")
         ):
             return _Owner(event.session, event, event.exchange)
     if key is None:
         return None
     here = session.keys.get(key)
-    if here is not None and here.digest == digest(frame.payload):
+    if here is not None and here.likeness == likeness(frame.payload):
         return _twin(run, view, key, frame, here)
     if label is not None and not session.is_claimed(label):
         calls = run.claims.get(label, ())
@@ -57,7 +57,7 @@ def owner_of(run: Run, view: View, frame: AnyFrame, key: str | None, label: str 
     if unasked and session.opener is not None:
         asking = [other for other in run.asked_ids.get(key[9:], ()) if other is not session]
         if len(asking) == 1:
-            return _response_of(asking[0], key, digest(frame.payload))
+            return _response_of(asking[0], key, likeness(frame.payload))
     return None
 
 
@@ -71,10 +71,10 @@ def _twin(run: Run, view: View, key: str, frame: AnyFrame, here: Event) -> _Owne
     return _Owner(owner, owner.known(key), call.exchange if call is not None else None)
 
 
-def _response_of(other: Session, key: str, content: str) -> _Owner | None:
+def _response_of(other: Session, key: str, content: bytes) -> _Owner | None:
     """A response to nothing that this session asked: the other's, if it got the same one, or still waits for one."""
     known, call = other.known(key), other.calls.get(key[9:])
-    same = known is not None and known.digest == content
+    same = known is not None and known.likeness == content
     missing = call is not None and key[9:] in call.outstanding
     return _Owner(other, known, call.exchange if call is not None else None) if same or missing else None
 

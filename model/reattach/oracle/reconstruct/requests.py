@@ -1,7 +1,5 @@
 """A request: whose it is, what it asks for, and what its cursor means."""
 
-from attrs import evolve
-
 from reattach.machine.revision import TRAITS, Revision
 from reattach.oracle.bearing import bearing_of
 from reattach.oracle.message import (
@@ -15,9 +13,10 @@ from reattach.oracle.observation import (
 )
 from reattach.oracle.reconstruct.endings import take_expectation
 from reattach.oracle.reconstruct.errors import ObservationError
-from reattach.oracle.reconstruct.forgetting import compact, prune
+from reattach.oracle.reconstruct.forgetting import prune
 from reattach.oracle.reconstruct.owners import enter_claim
 from reattach.oracle.record import (
+    BAD,
     JUST_CUT_MS,
     Bearing,
     Call,
@@ -32,6 +31,7 @@ from reattach.oracle.record import (
 )
 
 _REVISIONS = {revision.value: revision for revision in Revision}
+_SESSIONLESS = tuple(revision for revision in Revision if not TRAITS[revision].resumption)
 
 
 def take_request(run: Run, seen: Seen, request: Request) -> None:
@@ -40,27 +40,33 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
         raise ObservationError(f"connection {request.connection} already had a request")
     named = _REVISIONS.get(request.revision or "", run.revision)
     opens = request.rpc_method == "initialize" and request.session is None
-    session = _session(run, request.session) if TRAITS[named].resumption and not opens else None
+    session = _session(run, request.session) if named not in _SESSIONLESS and not opens else None
+    revision = named if request.revision or session is None else session.revision
     exchange = Exchange(
         number=request.connection,
-        asked=evolve(seen, raw=compact(request)),
+        asked=seen,
         request=request,
         session=session,
-        revision=named if request.revision or session is None else session.revision,
+        revision=revision,
+        has_resumption=revision not in _SESSIONLESS,
+        life=session.life if session is not None else Life.UNKNOWN,
     )
     run.exchanges[request.connection] = run.unended[request.connection] = exchange
     run.terse = run.terse or (request.payload is None and request.rpc_method is not None)
     if request.principal is not None and len(run.principals) < 2:
         run.principals.add(request.principal)
-    exchange.life = session.life if session is not None else Life.UNKNOWN
     _enter_call(run, exchange)
+    if request.cursors and exchange.has_resumption:
+        exchange.resumes = request.method == "GET" or (request.method == "POST" and exchange.call is None)
     if session is not None:
-        known = bearing_of(run, session, request.cursors)
-        exchange.bearing, exchange.cursor = known.bearing, known.event
+        session.touched += 1
+        if request.cursors:
+            known = bearing_of(run, session, request.cursors)
+            exchange.bearing, exchange.cursor, exchange.bad = known.bearing, known.event, known.bearing in BAD
+            if known.event is not None:
+                exchange.rivals = [v for v in known.event.stream.views if _is_believed_in(v, seen.at)]
+                exchange.newest = next(known.event.stream.after(known.event), None) is None
         _note_absence(run, session, exchange)
-        if known.event is not None:
-            exchange.rivals = [v for v in known.event.stream.views if _is_believed_in(v, seen.at)]
-            exchange.newest = next(known.event.stream.after(known.event), None) is None
         if session.refused is not None and not exchange.resumes and exchange.owner_asks:
             exchange.follows, session.refused = session.refused, None
         session.exchanges[exchange.number] = session.open[exchange.number] = exchange
@@ -71,9 +77,10 @@ def take_request(run: Run, seen: Seen, request: Request) -> None:
     if request.method == "POST" and request.cursors:
         run.posts_with_cursor += 1
     prune(run, session)
-    for early in run.early.pop(request.connection, ()):
-        if isinstance(early.observation, Expect):
-            take_expectation(run, early, early.observation)
+    if run.early:
+        for early in run.early.pop(request.connection, ()):
+            if isinstance(early.raw, Expect):
+                take_expectation(run, early, early.raw)
 
 
 def _is_believed_in(view: View, at: int) -> bool:
@@ -104,11 +111,11 @@ def _enter_call(run: Run, exchange: Exchange) -> None:
         ids = {str(request.rpc_id)}
     if not ids:
         return
-    call = exchange.call = Call(exchange, frozenset(ids), set(ids))
+    call = exchange.call = Call(exchange, frozenset(ids), ids)
     session = exchange.session
     if session is None:
         return
-    for name in ids:
+    for name in call.ids:
         if name in session.calls:
             session.reused.add(name)
         session.calls[name] = call
@@ -124,10 +131,13 @@ def _note_absence(run: Run, session: Session, exchange: Exchange) -> None:
     """How long the session had been left alone when this came: surely, and at most."""
     if session.unfollowed:
         return
-    others = [other for other in session.open_exchanges() if other is not exchange]
-    if any(not other.paused and shows_life(run, other) for other in others):
-        exchange.away_ms = 0
-        return
+    others = False
+    for other in session.open.values():
+        if other is not exchange and other.is_open:
+            others = True
+            if not other.paused and shows_life(run, other):
+                exchange.away_ms = 0
+                return
     if session.last_sign is None:
         return
     exchange.away_ms = exchange.asked.at - session.last_sign
