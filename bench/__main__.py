@@ -46,7 +46,7 @@ class Load:
     stream: int = 1_000_000
 
 
-FULL = Load(lines=100_000, rounds=7, stream=10_000_000)
+FULL = Load(lines=100_000, rounds=7, file=1_000_000, stream=10_000_000)
 
 
 @frozen

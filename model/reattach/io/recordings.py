@@ -165,7 +165,7 @@ def judge_recording(
 def seldom_collected() -> Iterator[None]:
     """Within it the garbage collector looks for cycles less often: what is judged is much, and leaves few."""
     before = gc.get_threshold()
-    gc.set_threshold(300_000, *before[1:])
+    gc.set_threshold(3_000_000, *before[1:])
     try:
         yield
     finally:
