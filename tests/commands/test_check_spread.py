@@ -187,10 +187,14 @@ def test_a_scheduler_that_does_not_answer_is_one_line(
 ) -> None:
     pytest.importorskip("distributed", reason="needs the extra dask")
     monkeypatch.setattr("reattach.io.cluster.CONNECT_S", 0.5)
-    for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://127.0.0.1:notaport", ""):
+    for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://127.0.0.1:notaport"):
         code, out, err = run("--dask", address, archive[0])
         assert (code, out, err.count("\n")) == (2, "", 1), address
         assert err.startswith(f"reattach: --dask {address}: no scheduler answers: ")
+
+
+def test_no_address_is_one_line(archive: list[Path], run: Run) -> None:
+    assert run("--dask", " ", archive[0]) == (2, "", "reattach: --dask  : the address of a scheduler is needed\n")
 
 
 def test_without_the_extra_it_says_what_to_install(

@@ -36,6 +36,8 @@ def on_cluster(paths: Sequence[Path], task: Task, address: str) -> Iterator[Judg
 
     An interruption ends it with what has come back.
     """
+    if not address.strip():
+        raise ClusterError(address, "the address of a scheduler is needed")  # Dask would look for one, and wait
     try:
         import distributed
     except ImportError:
