@@ -222,8 +222,8 @@ One *typical* recording through a pipe, judged in a process of its own.
 {chr(10).join(memories)}
 
 Judging it took {stream.judged:.1f} µs of processor time a line, **{stream.judged / stream.decoded:.1f}** times what
-`json.loads` takes for the same lines ({stream.decoded:.2f} µs); the aim is 4. What makes
-it more than above is the record once it is full: for each event that comes an old one is forgotten.
+`json.loads` takes for the same lines ({stream.decoded:.2f} µs); the aim is 4. Other than
+above the writer runs beside it, and the record is full: for each event that comes an old one is forgotten.
 
 ## Cores
 
