@@ -291,7 +291,7 @@ def test_what_is_no_request_is_answered_as_such_and_reaches_nobody() -> None:
     ],
     ids=["101", "a huge head", "no HTTP"],
 )
-def test_what_the_proxy_cannot_pass_is_not_held_against_the_server(said: bytes, reason: str) -> None:
+def test_what_the_proxy_cannot_pass_is_a_reset_and_not_held_against_the_server(said: bytes, reason: str) -> None:
     async def work() -> None:
         async with standing() as stand:
             client = await stand.client()
@@ -299,8 +299,9 @@ def test_what_the_proxy_cannot_pass_is_not_held_against_the_server(said: bytes, 
             server = await stand.server()
             await server.request()
             await server.send(said)
-            await client.rest()
-            assert stand.told[-1]["type"] == "closed"
+            assert await client.rest() == b""
+            assert client.ended == RESET
+            assert stand.kinds == ["request", "closed"]
             assert stand.told[-1]["by"] == "network"
             assert stand.proxy is not None
             ((told, count),) = stand.proxy.watcher.unread.items()
@@ -323,21 +324,6 @@ def test_an_older_client_need_not_name_a_host() -> None:
             assert b"connection: close" in head.lower()
             assert body == event(1)
             assert stand.kinds == ["request", "response", "frame", "closed"]
-
-    run(work())
-
-
-def test_what_is_no_answer_is_a_reset() -> None:
-    async def work() -> None:
-        async with standing() as stand:
-            client = await stand.client()
-            await client.send(post(CALL))
-            server = await stand.server()
-            await server.request()
-            await server.send(b"SSH-2.0-server\r\n\r\n")
-            assert await client.rest() == b""
-            assert client.ended == RESET
-            assert stand.kinds == ["request", "closed"]
 
     run(work())
 
