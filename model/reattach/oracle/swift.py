@@ -252,12 +252,10 @@ class Swift:
         session.events[name] = event
         run.issued[name] = event
         keep_seq(run, session, parsed.seq, parsed.stream)
-        run.ids_seen = run.readable = True
+        run.readable = True
+        note_frame(run, seen, view, frame)
         view.position, view.bare_first = event, True
         view.bare.append(event)
-        view.retry = frame.retry is not None
-        view.last_word = exchange.first_frame = seen
-        exchange.quiet, exchange.largest = None, frame.size
 
         self.begun += 1
         if len(session.events) > 1:

@@ -208,9 +208,7 @@ def forget_all(run: Run) -> None:
         if session is not None:
             _clear(session)
         if view is not None:
-            view.stream.log.clear()
-            view.stream.views.clear()
-            view.stream.silent.clear()
+            _empty(view.stream)
             _clear(view.stream.session)
         if exchange.call is not None:
             exchange.call.stream = None
@@ -222,11 +220,14 @@ def forget_all(run: Run) -> None:
         known.clear()
 
 
+def _empty(stream: Stream) -> None:
+    for known in (stream.log, stream.views, stream.silent):
+        known.clear()
+
+
 def _clear(session: Session) -> None:
     for stream in session.streams:
-        stream.log.clear()
-        stream.views.clear()
-        stream.silent.clear()
+        _empty(stream)
     for known in (session.events, session.keys, session.kept, session.streams, session.calls, session.running,
                   session.claims, session.exchanges, session.open, session.doubts, session.open_at_end):  # fmt: skip
         known.clear()
