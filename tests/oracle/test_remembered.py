@@ -16,6 +16,7 @@ from reattach.oracle.judges import delivery
 from reattach.oracle.oracle import Oracle
 from reattach.oracle.reconstruct import events, forgetting, requests
 from reattach.oracle.record import View
+from reattach.oracle.stretch import Stretch
 from reattach.oracle.verdict import Profile
 
 HORIZON = 16
@@ -25,15 +26,18 @@ def _remembered(oracle: Oracle) -> int:
     """How many events, names, connections, calls, streams and sessions the oracle knows."""
     run = oracle._run
     sessions = run.sessions.values()
+    views = [exchange.view for exchange in run.exchanges.values() if exchange.view is not None]
     return sum(
         len(known)
         for known in (
             run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids,
-            run.issued_again,
-            *(each for s in sessions for each in (s.events, s.keys, s.kept, s.streams, s.calls, s.claims, s.exchanges)),
-            *(each for s in sessions for each in (s.open, s.running, s.reused, s.doubts, s.seqs_seen, s.open_at_end)),
-            *(each for s in sessions for stream in s.streams for each in (stream.log, stream.views, stream.silent)),
-            *(each for e in run.exchanges.values() if e.view for each in (e.view.order, e.view.delivered, e.view.bare)),
+            run.issued_again, run.stretches,
+            *(each for s in run.stretches.values() for each in (s.frames, s.seqs, s.series, s.reached, s.large)),
+            *(each for s in sessions for each in (s._events, s._keys, s.streams, s.calls, s.claims, s.exchanges)),
+            *(each for s in sessions for each in (s.stretches, s.series)),
+            *(each for s in sessions for each in (s.open, s.running, s.reused, s.doubts, s._seqs_seen, s.open_at_end)),
+            *(each for s in sessions for stream in s.streams for each in (stream._log, stream.views, stream.silent)),
+            *(each for v in views for each in (v._order, v._delivered, v.bare)),
         )
     )  # fmt: skip
 
@@ -109,6 +113,7 @@ def test_what_is_remembered_of_all_sessions_is_bounded(history: Callable[[int], 
         (requests, "prune", _many_sessions),
         (requests, "prune", _connections_left_open),
         (swift, "keep_event", _long_calls),
+        (Stretch, "forget", _long_calls),
         (events, "keep_event", _no_ids),
         (events, "bound_names", _one_message_under_many_ids),
         (forgetting, "_forget_names", _many_sessions),

@@ -41,6 +41,7 @@ from reattach.oracle.observation import Closed, Frame, Json, Observation
 from reattach.oracle.oracle import ObservationError, Oracle
 from reattach.oracle.reconstruct import take
 from reattach.oracle.record import Run, Seen
+from reattach.oracle.stretch import Stretch
 from reattach.oracle.verdict import Finding, Profile, Report
 
 Said = tuple[list[tuple[Finding, ...] | str], Report]
@@ -359,6 +360,24 @@ def test_a_short_way_that_takes_too_much_is_found_out(
     plain = ["bare", "log", "log", "progress", "resume", "log", "result", "end"]
     histories = [_scripted([*plain[:place], step, *plain[place:]]) for step in set(STEPS) for place in (1, 3, 6)]
     assert any(_differs(wire.observations, horizon=16) for wire in histories)
+
+
+def _begins_anyway(stretch: Stretch, label: str, n: int) -> bool:
+    stretch.view.stream.session.series[label] = stretch
+    stretch.reached[label] = n
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [("enter", lambda stretch: stretch._leave()), ("begin", _begins_anyway)],
+)
+def test_a_stretch_that_is_not_entered_as_it_came_is_found_out(
+    name: str, changed: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stretch, name, changed)
+    calls = (["progress", "result", "again", "end"], ["resume", "log", "result", "end"])
+    assert any(_differs(_scripted(["bare", "log", "log", "log", *call]).observations) for call in calls)
 
 
 def test_a_judge_that_is_not_asked_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

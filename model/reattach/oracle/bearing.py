@@ -35,7 +35,8 @@ def bearing_of(run: Run, session: Session, cursors: tuple[str, ...]) -> Known:
     if len(cursors) > 1 or cursors[0] == "":
         return Known(Bearing.MALFORMED)
     cursor = cursors[0]
-    event = session.events.get(cursor)
+    run.enter(cursor)
+    event = session._events.get(cursor)
     if event is not None:
         return Known(Bearing.UNKNOWN if event.ambiguous else Bearing.GOOD, None if event.ambiguous else event)
     if not run.complete or session.opener is None or session.forgotten or session.restarted:
@@ -57,7 +58,7 @@ def _own_grammar(run: Run, session: Session, cursor: str, parsed: Cursor) -> Bea
     if newest == 0:
         foreign = any(other.session is not session for other in run.issued_as(cursor))
         return Bearing.FOREIGN if foreign or session.events else Bearing.MALFORMED
-    if session.seqs_seen.get(parsed.seq, parsed.stream) != parsed.stream:
+    if session.stream_of_seq(parsed.seq) not in (None, parsed.stream):
         return Bearing.MISMATCH
     return _guessed(session, parsed.seq, newest)
 

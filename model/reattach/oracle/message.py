@@ -64,6 +64,11 @@ class Numbered(msgspec.Struct, frozen=True):
     n: int
 
 
+def key_of(number: Numbered) -> str:
+    """The ``message_key`` of a message that is numbered."""
+    return f"{number.label}:{number.n}" if is_progress(number) else f"{number.label}#{number.n}"
+
+
 def message_key(payload: Json) -> str:
     """The identity of a message within its session (``Expect.origin == "numbered"``); see the top of this file."""
     number = numbered_log(payload)

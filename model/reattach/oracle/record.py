@@ -12,7 +12,7 @@ changing one costs more.
 """
 
 from bisect import bisect_left, bisect_right, insort
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterator, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -27,6 +27,7 @@ from reattach.oracle.flat import AnyFrame, FlatFrame
 from reattach.oracle.message import (
     Numbered,
     is_identifying,
+    label_of_key,
     likeness,
     likeness_and_normalised_key,
     message_key,
@@ -36,6 +37,7 @@ from reattach.oracle.observation import Body, Frame, Json, Observation, Party, R
 
 if TYPE_CHECKING:
     from reattach.oracle.moments import Rested
+    from reattach.oracle.stretch import Stretch
     from reattach.oracle.swift import Steady
 
 SLACK_MS = 1_000
@@ -196,8 +198,8 @@ class Stream:
     opener: "Exchange"
     """The exchange that opened it, or the first one that is known to resume it."""
     call: "Call | None" = None
-    log: list[Event] = field(factory=list)
-    """In the server's order."""
+    _log: list[Event] = field(factory=list)
+    """In the server's order, those that are entered."""
     views: list["View"] = field(factory=list)
     silent: list["View"] = field(factory=list)
     """Resumed ones that were quiet, of which it may yet show that they were deaf (DEL-8)."""
@@ -207,6 +209,26 @@ class Stream:
     """Successive progress notifications that differed by exactly one; -1 once any did not."""
     counts: dict[str, int] = field(factory=dict)
     """By label of log messages that no call claims: the newest number, while they count 1, 2, 3; else 0."""
+    stretch: "Stretch | None" = None
+    """Its newest events, if they are noted and not entered."""
+
+    @property
+    def log(self) -> list[Event]:
+        """Its events, in the server's order."""
+        if self.stretch is not None:
+            self.stretch.enter()
+        return self._log
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no event."""
+        return not self._log and (self.stretch is None or not self.stretch.frames)
+
+    @property
+    def has_messages(self) -> bool:
+        """Whether it has had a message."""
+        noted = self.stretch is not None and bool(self.stretch.frames)
+        return noted or any(event.message for event in self._log)
 
     def log_after(self, event: Event | None) -> list[Event]:
         """The known events after ``event``, with or without a message, in order."""
@@ -217,14 +239,14 @@ class Stream:
     def absorb(self, other: "Stream") -> None:
         """Make another stream a part of this one: the one that was opened later comes after the other."""
         first, second = (self, other) if self.opener.asked.index < other.opener.asked.index else (other, self)
-        self.log = [*first.log, *second.log]
+        self._log = [*first.log, *second.log]
         for number, event in enumerate(self.log, start=1):
             event.rank, event.stream = number * GAP, self
         for view in other.views:
             view.stream = self
         self.views = sorted([*self.views, *other.views], key=lambda view: view.exchange.asked.index)
         self.silent += other.silent
-        other.log, other.views, other.silent = [], [], []
+        other._log, other.views, other.silent = [], [], []
         if other in self.session.streams:
             self.session.streams.remove(other)
 
@@ -244,27 +266,27 @@ class Stream:
 
     def place(self, event: Event, position: Event | None) -> None:
         """Put a new event directly after ``position``; at the front if None."""
-        if position is (self.log[-1] if self.log else None):
+        if position is (self._log[-1] if self._log else None):
             event.rank = GAP if position is None else position.rank + GAP
-            self.log.append(event)
+            self._log.append(event)
             return
-        index = 0 if position is None else bisect_right(self.log, position.rank, key=_rank)
-        before = self.log[index - 1].rank if index > 0 else 0
-        if index == len(self.log):
+        index = 0 if position is None else bisect_right(self._log, position.rank, key=_rank)
+        before = self._log[index - 1].rank if index > 0 else 0
+        if index == len(self._log):
             event.rank = before + GAP
         else:
-            if self.log[index].rank - before < 2:
-                for number, other in enumerate(self.log, start=1):
+            if self._log[index].rank - before < 2:
+                for number, other in enumerate(self._log, start=1):
                     other.rank = number * GAP
-                before = self.log[index - 1].rank if index > 0 else 0
-            event.rank = (before + self.log[index].rank) // 2
-        insort(self.log, event, key=_rank)
+                before = self._log[index - 1].rank if index > 0 else 0
+            event.rank = (before + self._log[index].rank) // 2
+        insort(self._log, event, key=_rank)
 
     def drop(self, event: Event) -> None:
         """Forget an event."""
-        index = bisect_left(self.log, event.rank, key=_rank)
-        if index < len(self.log) and self.log[index] is event:
-            del self.log[index]
+        index = bisect_left(self._log, event.rank, key=_rank)
+        if index < len(self._log) and self._log[index] is event:
+            del self._log[index]
 
     def open_views(self) -> Iterator["View"]:
         """The views whose exchange is not over."""
@@ -329,13 +351,13 @@ class View:
     stream: Stream
     cursor: Event | None
     """The event it starts after; None for a fresh view, and for a bad cursor."""
-    delivered: dict[int, Seen] = field(factory=dict)
+    _delivered: dict[int, Seen] = field(factory=dict)
     """The ``seq`` of each event with a message that was delivered on it, and the last delivery."""
-    order: list[Event] = field(factory=list)
+    _order: list[Event] = field(factory=list)
     """The events with a message delivered on it, in the order of delivery."""
-    position: Event | None = None
+    _position: Event | None = None
     """The furthest event of its stream that was delivered on it; at first, the cursor."""
-    last: Event | None = None
+    _last: Event | None = None
     """The last event of its stream with a message that was delivered on it."""
     bare: list[Event] = field(factory=list)
     """The events without a message delivered on it."""
@@ -348,7 +370,7 @@ class View:
     """The position that it stated; "" for a statement that names none."""
     ended_because: str | None = None
     """The reason given with ``resumption-required``; "" if none was."""
-    last_word: Seen | None = None
+    _last_word: Seen | None = None
     foreign_owner: "Session | None" = None
     """The other session of which something came."""
     takeover_of: list["View"] = field(factory=list)
@@ -365,30 +387,62 @@ class View:
     """Why what follows its cursor cannot be in the declared window any more; "" if it may be."""
     judged: set[str] = field(factory=set)
 
+    # What was delivered on it is not whole before the newest events of its stream are entered.
+
+    def _whole(self) -> "View":
+        if self.stream.stretch is not None:
+            self.stream.stretch.enter()
+        return self
+
+    @property
+    def delivered(self) -> dict[int, Seen]:
+        """The ``seq`` of each event with a message that was delivered on it, and the last delivery."""
+        return self._whole()._delivered
+
+    @property
+    def order(self) -> list[Event]:
+        """The events with a message delivered on it, in the order of delivery."""
+        return self._whole()._order
+
+    @property
+    def position(self) -> Event | None:
+        """The furthest event of its stream that was delivered on it; at first, the cursor."""
+        return self._whole()._position
+
+    @property
+    def last(self) -> Event | None:
+        """The last event of its stream with a message that was delivered on it."""
+        return self._whole()._last
+
+    @property
+    def last_word(self) -> Seen | None:
+        """The last SSE event or comment that came on it."""
+        return self._whole()._last_word
+
     def trim(self, horizon: int) -> None:
         """Forget the oldest deliveries."""
-        for event in self.order[: -horizon // 2]:
-            self.delivered.pop(event.seq, None)
+        for event in self._order[: -horizon // 2]:
+            self._delivered.pop(event.seq, None)
             self.floor = max(self.floor, event.seq)
-        del self.order[: -horizon // 2]
+        del self._order[: -horizon // 2]
 
     def trim_to(self, floor: int) -> None:
         """Forget the deliveries of what came first at or before ``floor``."""
-        old = [event for event in self.order if event.seq <= floor]
+        old = [event for event in self._order if event.seq <= floor]
         if old:
             self.floor = max(self.floor, max(event.seq for event in old))
             for event in old:
-                self.delivered.pop(event.seq, None)
-            self.order = [event for event in self.order if event.seq > floor]
+                self._delivered.pop(event.seq, None)
+            self._order = [event for event in self._order if event.seq > floor]
         self.bare = [event for event in self.bare if event.seq > floor]
         self.pending = [event for event in self.pending if event.seq > floor]
 
     def forget(self) -> None:
         """Let go of everything but the stream."""
-        self.cursor, self.position, self.last, self.successor = None, None, None, None
-        for events in (self.order, self.bare, self.pending, self.takeover_of):
+        self.cursor, self._position, self._last, self.successor = None, None, None, None
+        for events in (self._order, self.bare, self.pending, self.takeover_of):
             events.clear()
-        self.delivered.clear()
+        self._delivered.clear()
         self.steady = None
 
     @property
@@ -604,10 +658,14 @@ class Session:
     principal: str | None = None
     opener: Exchange | None = None
     """The exchange whose answer issued it."""
-    events: dict[str, Event] = field(factory=dict)
-    """By event id, oldest first; a second name of an event is a second entry."""
-    keys: dict[str, Event] = field(factory=dict)
+    _events: dict[str, Event] = field(factory=dict)
+    """By event id; a second name of an event is a second entry."""
+    _keys: dict[str, Event] = field(factory=dict)
     """By message key, where the key names one message."""
+    stretches: dict[str, "Stretch"] = field(factory=dict)
+    """Those of ``Run.stretches`` that are its own."""
+    series: dict[str, "Stretch"] = field(factory=dict)
+    """By label of a series, and by key of a response: where it may be noted and not entered."""
     streams: list[Stream] = field(factory=list)
     calls: dict[str, Call] = field(factory=dict)
     """By JSON-RPC id, oldest first."""
@@ -623,10 +681,10 @@ class Session:
     doubts: list["Rested"] = field(factory=list)
     """What could not be judged yet, because another view of the session might still bring what is missing."""
     seqs: int = 0
-    kept: deque[Event] = field(factory=deque)
-    """The events that are remembered, in the order of their first delivery."""
     floor: int = 0
-    """The events up to this ``seq`` are not."""
+    """The events up to this ``seq`` are not remembered, those after it are."""
+    overdue: int = 0
+    """How often it stands in ``Run.kept`` for an event that is forgotten already."""
     forgotten: int = 0
     """How many events were dropped from the record, and how many exchanges that delivered any."""
     forgotten_calls: int = 0
@@ -644,7 +702,9 @@ class Session:
     """Whether the server was restarted since it was opened."""
     refused: Exchange | None = None
     """A refused or bad resumption after which no other request was answered yet."""
-    seqs_seen: dict[int, int] = field(factory=dict)
+    newest_seq: int = 0
+    """The greatest seq of an id in the standard's grammar."""
+    _seqs_seen: dict[int, int] = field(factory=dict)
     """For ids in the standard's grammar: the stream number that each seq was seen with."""
     last_sign: int | None = None
     """Milliseconds: when something of it was last begun or ended."""
@@ -673,7 +733,34 @@ class Session:
 
     def has_messages_beside(self, stream: Stream) -> bool:
         """Whether another of its streams has had a message."""
-        return any(event.message for other in self.streams if other is not stream for event in other.log)
+        return any(other.has_messages for other in self.streams if other is not stream)
+
+    @property
+    def events(self) -> dict[str, Event]:
+        """Its events by id."""
+        self._enter_all()
+        return self._events
+
+    def _enter_all(self) -> None:
+        for stretch in list(self.stretches.values()):
+            stretch.enter()
+
+    def has_ids(self) -> bool:
+        """Whether it was given two ids."""
+        return len(self._events) > 1 or any(stretch.frames for stretch in self.stretches.values())
+
+    def event_of(self, key: str) -> Event | None:
+        """The event with a message key, where the key names one message."""
+        stretch = self.series.get(key) or self.series.get(label_of_key(key) or "")
+        if stretch is not None:
+            stretch.enter()
+        return self._keys.get(key)
+
+    def stream_of_seq(self, seq: int) -> int | None:
+        """The stream number that a seq was first seen with, in ids in the standard's grammar."""
+        if seq <= self.newest_seq and seq not in self._seqs_seen:
+            self._enter_all()
+        return self._seqs_seen.get(seq)
 
     def is_claimed(self, label: str) -> bool:
         """Whether one of its calls claims a series, or may do so."""
@@ -685,7 +772,7 @@ class Session:
 
     def known(self, key: str) -> Event | None:
         """The event that a message key names, if it names one."""
-        return self.keys.get(key) if is_identifying(key) else None
+        return self.event_of(key) if is_identifying(key) else None
 
 
 @define(eq=False)
@@ -702,8 +789,9 @@ class Run:
     """Those of them that have not ended, oldest first."""
     ended: deque[Exchange] = field(factory=deque)
     """The others, in the order in which they ended."""
-    kept: deque[Event] = field(factory=deque)
-    """The events of all sessions, in the order of their first delivery; also some that a session has forgotten."""
+    kept: deque[Session] = field(factory=deque)
+    """For each event of any session its session, in the order of their first delivery; also for some that a session has
+    forgotten (``Session.overdue``)."""
     held: int = 0
     """How many of them are remembered."""
     sessions: dict[str, Session] = field(factory=dict)
@@ -711,10 +799,12 @@ class Run:
     """The client of a server that mints no session ids, once that is known."""
     anonymous_clients: int = 0
     issued: dict[str, Event] = field(factory=dict)
-    """The events of any session by event id, the first of those that have it."""
+    """The entered events of any session by event id, the first of those that have it."""
+    stretches: dict[str, "Stretch"] = field(factory=dict)
+    """The events that are not entered: by their id, but for its seq."""
     issued_again: dict[str, list[Event]] = field(factory=dict)
     """All of those that have it, if there are more."""
-    claims: dict[str, list[Call]] = field(factory=dict)
+    claims: OrderedDict[str, list[Call]] = field(factory=OrderedDict)
     """By series."""
     asked_ids: dict[str, list[Session]] = field(factory=dict)
     """The sessions that sent a request with a JSON-RPC id."""
@@ -751,17 +841,27 @@ class Run:
     """The most events of one session that are remembered."""
     most_held: int = field(init=False)
     """The most events of all sessions that are remembered."""
+    most_entries: int = field(init=False)
+    """The most entries of ``kept``."""
 
     def __attrs_post_init__(self) -> None:
         self.most_kept = self.horizon + self.horizon // 8
         self.most_held = EVENTS * self.horizon
+        self.most_entries = 2 * self.most_held + self.horizon
 
     def issued_as(self, name: str) -> Sequence[Event]:
         """The events of any session that have an id."""
+        self.enter(name)
         event = self.issued.get(name)
         if event is None:
             return ()
         return self.issued_again.get(name, (event,)) if self.issued_again else (event,)
+
+    def enter(self, name: str) -> None:
+        """See to it that what may have this id is entered."""
+        stretch = self.stretches.get(stem_of(name)) if self.stretches else None
+        if stretch is not None:
+            stretch.enter()
 
     def issue(self, name: str, event: Event) -> None:
         """Note that an event has an id."""
@@ -774,7 +874,8 @@ class Run:
         if not self.issued_again and self.issued.get(name) is event:
             del self.issued[name]
             return
-        left = [other for other in self.issued_as(name) if other is not event]
+        known = self.issued_again.get(name) or [self.issued[name]] if name in self.issued else []
+        left = [other for other in known if other is not event]
         self.issued_again.pop(name, None)
         if left:
             self.issued[name] = left[0]
@@ -782,6 +883,11 @@ class Run:
             self.issued.pop(name, None)
         if len(left) > 1:
             self.issued_again[name] = left
+
+
+def stem_of(name: str) -> str:
+    """An event id without its seq, where that can be told from the rest."""
+    return name[: name.rfind(".") + 1]
 
 
 def body_of(exchange: Exchange) -> Body | None:

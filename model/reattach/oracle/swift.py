@@ -1,11 +1,12 @@
 """The short way of nearly every event: one that is next in order, on a view that goes on well.
 
 What becomes of such an event is known beforehand: it is new, at the end of its stream, and of all judges some have
-something to say, that their clause is kept. So it is entered in one place, without moments and judges. Such are the
-event without a message that a stream begins with, the messages of a call that are numbered, and its response; also a
-cursor that is stated again, and the end of a stream after its response. Whether an event is such a one is decided on
-the safe side: whatever is not certain goes the general way, and that way alone says what is wrong with anything. That
-both ways come to the same is tested on every history of the tests.
+something to say, that their clause is kept. So it is noted in one place, without moments and judges, and entered into
+the record when something asks for it (``stretch.py``). Such are the event without a message that a stream begins with,
+the messages of a call that are numbered, and its response; also a cursor that is stated again, and the end of a stream
+after its response. Whether an event is such a one is decided on the safe side: whatever is not certain goes the general
+way, and that way alone says what is wrong with anything. That both ways come to the same is tested on every history of
+the tests.
 
 What has to be so of a view before any of its events may go this way is found out once, and again after anything of its
 session was changed the general way (``Session.touched``).
@@ -18,13 +19,14 @@ from attrs import define
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
 from reattach.oracle.flat import AnyFrame
-from reattach.oracle.message import Numbered, is_progress, said
+from reattach.oracle.message import Numbered, is_progress, key_of, said
 from reattach.oracle.observation import Closed, Json, Party
 from reattach.oracle.reconstruct.answers import note_responses
 from reattach.oracle.reconstruct.endings import end_exchange
 from reattach.oracle.reconstruct.events import note_frame, state
-from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, keep_event, keep_seq
-from reattach.oracle.record import GAP, LIVE_MS, PROMPT_MS, Call, Event, Exchange, Run, Seen, Session, Stream, View
+from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, keep_event, keep_seq
+from reattach.oracle.record import LIVE_MS, PROMPT_MS, Call, Event, Exchange, Run, Seen, Session, Stream, View, stem_of
+from reattach.oracle.stretch import Stretch, begin_stretch
 
 _ONCE = frozenset({"ATT-1", "MOD-1"})
 """What is judged of a resumed view once, by its first message."""
@@ -57,15 +59,11 @@ class Steady:
     number: int
     """The stream's, in that id."""
     seq: int
-    event: Event
-    """Its newest event, which is the stream's."""
-    rank: int
-    """That event's."""
-    log: list[Event]
-    events: dict[str, Event]
+    stretch: Stretch
+    """Where its events are noted."""
     keys: dict[str, Event]
     places: dict[str, int]
-    """Those of the stream, of the session and of the call: what is asked of every message, at hand."""
+    """Those of the session and of the call: what is asked of every message, at hand."""
     key: str | None = None
     """That of the newest message; None if there is none on the view."""
     label: str | None = None
@@ -133,32 +131,37 @@ class Swift:
             if not frame.has_data:
                 begin = self._begin if view.cursor is None else self._restate
                 return begin(run, frame, experiment, exchange, view)
-            steady = view.steady = _steady(exchange, view)
+            steady = view.steady = _steady(run, exchange, view, experiment)
             if steady is None:
                 return False
         if not frame.has_data or frame.retry is not None or not steady.since < frame.at < steady.until:
             return False
-        session = steady.session
+        session, stretch = steady.session, steady.stretch
+        if experiment != stretch.experiment:
+            return False
 
         # The message: the next of its series, or the first of one, or the response; of this call, without doubt.
         payload, label, n, response = frame.payload, steady.label, steady.n + 1, False
-        new: Numbered | None
+        new: Numbered | None = None
         if label is not None and _is_next(steady, payload, label, n):
             key, ordered = f"{label}:{n}" if steady.progress else f"{label}#{n}", True
-            new = Numbered(label, n)
         else:
             told, series, new, response = said(payload)
             if told is None:
                 return False
             key, ordered = told, False
             if new is not None:
-                if new.label != series or session.claimant(series) is not steady.call:
+                if new.label != series or session.claimant(series) is not steady.call or told != key_of(new):
                     return False
                 if series == label:
                     if new.n != n:
                         return False
-                    ordered = True
+                    new, ordered = None, True
             elif series is not None or not response or not _is_answer(steady, key[9:], payload):
+                return False
+            if label is not None:
+                stretch.reached[label] = steady.n
+            if (response and not stretch.begin(key, 0)) or (new is not None and not stretch.begin(new.label, new.n)):
                 return False
         if key in steady.keys:
             return False
@@ -179,40 +182,31 @@ class Swift:
             if not text.isdigit() or len(text) > 15 or text[0] == "0" or not text.isascii():
                 return False
             seq = int(text)
-        if seq <= steady.seq or seq in session.seqs_seen:
+        if seq <= session.newest_seq:
             return False
 
-        stream = steady.stream
-        seen = Seen(run.index, frame, experiment, exchange)
-        session.seqs = number = session.seqs + 1
-        rank = steady.rank + GAP
-        event = Event(stream, name, number, rank, True, new, response, seen, exchange, None, frame.size, key, seq)
-        steady.log.append(event)
-        if frame.size > KEPT_BYTES:
-            event.keep(payload)
-            seen.raw = compact(frame)
-        keep_event(run, session, event)
-        steady.events[name] = steady.keys[key] = event
-        run.issued[name] = event
-        keep_seq(run, session, seq, steady.number)
-        view.position = view.last = event
-        view.delivered[number] = view.last_word = seen
-        view.order.append(event)
-        if len(view.order) > run.horizon:
-            view.trim(run.horizon)
+        if response:
+            stretch.series.append((len(stretch.frames), key, None))
+        elif new is not None:
+            stretch.series.append((len(stretch.frames), new.label, new.n))
+        elif label is not None and not stretch.frames:
+            stretch.series.append((0, label, n))
+        stretch.note(frame, payload)
+        session.newest_seq = seq
+        keep_event(run, session)
         exchange.quiet = None
         if frame.size > exchange.largest:
             exchange.largest = frame.size
         if exchange.first_frame is None:
-            exchange.first_frame = seen
-        steady.event, steady.rank, steady.key, steady.seq = event, rank, key, seq
-        if new is None:
+            exchange.first_frame = Seen(run.index, frame, experiment, exchange)
+        steady.key, steady.seq = key, seq
+        if response:
             steady.label = None
-            note_responses(session, seen, payload)
+            note_responses(session, Seen(run.index, frame, experiment, exchange), payload)
             self.answers += 1
-        elif ordered and new.label == label:
-            if steady.progress and stream.steps >= 0:
-                stream.steps += 1
+        elif new is None:
+            if steady.progress and steady.stream.steps >= 0:
+                steady.stream.steps += 1
             steady.n = n
         else:
             steady.label, steady.n, steady.progress = new.label, new.n, key.startswith("progress:")
@@ -233,14 +227,14 @@ class Swift:
         """Enter what a fresh stream begins with, an id and no message; if it is that."""
         name, stream = frame.id, view.stream
         session = stream.session
-        if not view.ordinary or len(stream.views) != 1 or stream.log or view.position is not None:
+        if not view.ordinary or len(stream.views) != 1 or not stream.is_empty or view.position is not None:
             return False
         if exchange.first_frame is not None or exchange.request.cursors or not _is_free(exchange, view):
             return False
-        if frame.payload is not None or frame.size > KEPT_BYTES or not name or name in run.issued:
+        if frame.payload is not None or frame.size > KEPT_BYTES or not name or run.issued_as(name):
             return False
         parsed = parse_cursor((name,))
-        if parsed.presence is not Presence.PRESENT or parsed.seq in session.seqs_seen:
+        if parsed.presence is not Presence.PRESENT or parsed.seq <= session.newest_seq:
             return False
 
         seen = Seen(run.index, frame, experiment, exchange)
@@ -248,17 +242,18 @@ class Swift:
         event = Event(stream, name, session.seqs, 0, False, None, False, seen, exchange, None, frame.size)
         event._parsed = parsed
         stream.place(event, None)
-        keep_event(run, session, event)
-        session.events[name] = event
+        keep_event(run, session)
+        session._events[name] = event
         run.issued[name] = event
         keep_seq(run, session, parsed.seq, parsed.stream)
+        session.newest_seq = parsed.seq
         run.readable = True
         note_frame(run, seen, view, frame)
-        view.position, view.bare_first = event, True
+        view._position, view.bare_first = event, True
         view.bare.append(event)
 
         self.begun += 1
-        if len(session.events) > 1:
+        if session.has_ids():
             self.begun_beside += 1
         if exchange.call is not None and exchange.request.rpc_method != "initialize":
             self.primed += TRAITS[exchange.revision].priming
@@ -318,21 +313,20 @@ def _is_free(exchange: Exchange, view: View) -> bool:
     )
 
 
-def _steady(exchange: Exchange, view: View) -> Steady | None:
+def _steady(run: Run, exchange: Exchange, view: View, experiment: str) -> Steady | None:
     """How a view goes on; None if it may be that it does not go on well."""
-    stream, call, event, last = view.stream, view.stream.call, view.position, view.last
-    session = stream.session
-    if call is None or event is None or not _is_free(exchange, view) or session.opener is exchange:
+    stream, call, before = view.stream, view.stream.call, view.steady
+    session, stretch = stream.session, stream.stretch
+    if call is None or not _is_free(exchange, view) or session.opener is exchange:
         return None
-    if view.pending or not stream.log or stream.log[-1] is not event:
-        return None
-    if last is not None and not (last is event and view.order and view.order[-1] is event):
+    goes_on = stretch is not None and before is not None and before.stretch is stretch
+    if not goes_on and not _is_at_the_end(view):
         return None
     since, until = -1, _EVER
     if not view.ordinary or len(stream.views) != 1:
         # It was resumed, and everything has been said of that which is said of its first message.
         answer = exchange.answer
-        if view.cursor is None or not view.order or answer is None or not view.judged >= _ONCE:
+        if view.cursor is None or answer is None or not view.judged >= _ONCE or not (goes_on or view.order):
             return None
         if not exchange.has_resumption:
             return None
@@ -340,17 +334,28 @@ def _steady(exchange: Exchange, view: View) -> Steady | None:
             until = answer.at + LIVE_MS
         if stream.silent:
             since = answer.at + PROMPT_MS  # before that, it may show that another one was deaf
-    elif last is None and view.order:
+    elif not goes_on and view.last is None and view.order:
         return None
-    before = view.steady
-    if before is not None and before.event is event:
-        stem, number, seq = before.stem, before.number, before.seq
+    if goes_on:
+        assert stretch is not None
+        assert before is not None
+        stem, number, seq, key, label, n = before.stem, before.number, before.seq, before.key, before.label, before.n
+        progress = before.progress
     else:
-        parsed = event.parsed
-        if event.id is None or parsed.presence is not Presence.PRESENT:
+        event, last = view.position, view.last
+        if event is None or event.id is None or event.parsed.presence is not Presence.PRESENT:
             return None
-        stem, number, seq = event.id.rpartition(".")[0] + ".", parsed.stream, parsed.seq
-    steady = Steady(
+        stem, number, seq = stem_of(event.id), event.parsed.stream, event.parsed.seq
+        key = label = None
+        n, progress = 0, False
+        if last is not None:
+            key = last.key if call.places else last.named
+            if last.number is not None:
+                label, n, progress = last.number.label, last.number.n, is_progress(last.number)
+        stretch = begin_stretch(run, view, stem, number, event.rank, experiment)
+    if label is not None and (session.claimant(label) is not call or not (goes_on or stretch.begin(label, n))):
+        label = None
+    return Steady(
         touched=session.touched,
         session=session,
         stream=stream,
@@ -363,21 +368,23 @@ def _steady(exchange: Exchange, view: View) -> Steady | None:
         stem=stem,
         number=number,
         seq=seq,
-        event=event,
-        rank=event.rank,
-        log=stream.log,
-        events=session.events,
-        keys=session.keys,
+        stretch=stretch,
+        keys=session._keys,
         places=call.places,
+        key=key,
+        label=label,
+        n=n,
+        progress=progress,
+        token=before.token if before is not None and before.label == label else None,
     )
-    if last is not None:
-        steady.key = last.key if call.places else last.named
-        if last.number is not None and session.claimant(last.number.label) is call:
-            steady.label, steady.n = last.number.label, last.number.n
-            steady.progress = is_progress(last.number)
-            if before is not None and before.label == steady.label:
-                steady.token = before.token
-    return steady
+
+
+def _is_at_the_end(view: View) -> bool:
+    """Whether the newest event of its stream was the last on a view, and nothing about its order is in doubt."""
+    log, event, last, order = view.stream.log, view.position, view.last, view.order
+    if event is None or view.pending or not log or log[-1] is not event:
+        return False
+    return last is None or (last is event and bool(order) and order[-1] is event)
 
 
 def _is_next(steady: Steady, payload: Json, label: str, n: int) -> bool:

@@ -21,7 +21,7 @@ def an_id_is_one_event(run: Run, moment: Delivered) -> Iterable[Judgement]:
     if moment.collides is not None:
         return (_given_twice(moment, event, moment.collides, frame.id),)
     if moment.first:
-        return _UNIQUE if len(moment.view.stream.session.events) > 1 else ()
+        return _UNIQUE if moment.view.stream.session.has_ids() else ()
     return _THE_SAME if event.id == frame.id and event.message and frame.has_data else ()
 
 
@@ -51,7 +51,7 @@ def seqs_increase(run: Run, moment: Delivered) -> Iterable[Judgement]:
     tag, stream, seq = event.numbers
     if seq < 0:
         return ()
-    if stream and moment.view.stream.session.seqs_seen.get(seq, stream) != stream:
+    if stream and moment.view.stream.session.stream_of_seq(seq) not in (None, stream):
         what = f"seq {seq} was given to events of two streams"
         return (Broken("EVT-2", Fault.ID_NOT_UNIQUE, what, evidence(moment.view.exchange, last=moment.seen)),)
     if before is None or before.id is None:

@@ -60,10 +60,13 @@ def note_frame(run: Run, seen: Seen, view: View, frame: AnyFrame) -> None:
         run.ids_seen = True
     if frame.retry is not None:
         view.retry = True
-    view.last_word = seen
+    view._last_word = seen
 
 
 def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
+    if view.stream.stretch is not None:
+        view.stream.stretch.enter()
+    run.enter(frame.id or "")
     note_frame(run, seen, view, frame)
     if _is_control(view, frame):
         return (Delivered(view, seen, None),)
@@ -111,7 +114,7 @@ def state(view: View, position: str) -> None:
 def take_comment(view: View, seen: Seen, text: str) -> None:
     """Enter a comment, which may state a position or end a view."""
     words = text.split()
-    view.last_word = seen
+    view._last_word = seen
     if not words:
         return
     if words[0].rstrip(":") == "resumed":
@@ -126,7 +129,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     key, label, number, response = said(payload) if message else _NOTHING
     if session.opener is view.exchange:
         learn_revision(view.exchange, payload)
-    known = session.events.get(frame.id) if frame.id else None
+    known = session._events.get(frame.id) if frame.id else None
     if number is not None and known is None and not is_progress(number) and not _is_numbering(run, view, number):
         key = label = number = None
     other = known is not None and message and known.likeness != likeness(payload)
@@ -140,7 +143,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     if known is not None and message and (not known.message or other):
         collides, event = known, None
     if event is None and key is not None and (key[9:] if label is None else label) not in session.reused:
-        event = session.keys.get(key)
+        event = session.event_of(key)
         if event is not None and label is not None and _is_another_series(view, event, label):
             session.reused.add(label)
             event = None
@@ -160,7 +163,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
         if message and stream.kind is StreamKind.STANDALONE and not run.chatty:
             run.chatty = not is_asked_for(run, session, key or "")
         _put(view, event)
-        keep_event(run, session, event)
+        keep_event(run, session)
     _name(run, session, event, frame.id, key, collides)
     already = not first and event.seq in view.delivered
     if message and (response or type(payload) is not dict):
@@ -250,8 +253,8 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
             collides.ambiguous = event.ambiguous = True
             if event.id == name and event.names is None:
                 event.names = ()  # the id is the other's
-        elif name not in session.events:
-            session.events[name] = event
+        elif name not in session._events:
+            session._events[name] = event
             if event.id != name or event.names is not None:
                 event.names = (*event.all_names, name)
                 bound_names(run, session, event)
@@ -259,9 +262,11 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
             parsed = event.parsed if event.id == name else parse_cursor((name,))
             if parsed.presence is Presence.PRESENT:
                 run.readable = True
-                keep_seq(run, session, parsed.seq, parsed.stream)
-    if key is not None and key not in session.keys:
-        session.keys[key] = event
+                if session.stream_of_seq(parsed.seq) is None:
+                    keep_seq(run, session, parsed.seq, parsed.stream)
+                session.newest_seq = max(session.newest_seq, parsed.seq)
+    if key is not None and session.event_of(key) is None:
+        session._keys[key] = event
         event.named = key
 
 
@@ -292,17 +297,17 @@ def _advance(run: Run, view: View, event: Event, seen: Seen, message: bool) -> t
             confirmed = tuple(new for new in view.pending if new.rank < event.rank)
             if confirmed:
                 view.pending = [new for new in view.pending if new.rank > event.rank]
-        if view.position is None or event.rank > view.position.rank:
-            view.position = event
-        if message and (view.last is None or event.rank > view.last.rank):
-            view.last = event
+        if view._position is None or event.rank > view._position.rank:
+            view._position = event
+        if message and (view._last is None or event.rank > view._last.rank):
+            view._last = event
     if message:
-        view.delivered[event.seq] = seen
-        view.order.append(event)
-        if len(view.order) > run.horizon:
+        view._delivered[event.seq] = seen
+        view._order.append(event)
+        if len(view._order) > run.horizon:
             view.trim(run.horizon)
     else:
-        view.bare_first = view.bare_first or not view.order
+        view.bare_first = view.bare_first or not view._order
         view.bare.append(event)
         del view.bare[:-64]
     return confirmed

@@ -1,7 +1,7 @@
 """The bounds of the record: what is dropped when there is more of it than the horizon."""
 
-from collections import deque
-from collections.abc import Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from attrs import evolve
@@ -38,7 +38,7 @@ def prune(run: Run, session: Session | None) -> None:
     while len(run.sessions) > max(16, run.horizon // 4):
         _forget_session(run, run.sessions.pop(next(iter(run.sessions))))
     while len(run.claims) > run.horizon:
-        run.claims.pop(next(iter(run.claims)))
+        run.claims.popitem(last=False)
     while len(run.asked_ids) > run.horizon:
         run.asked_ids.pop(next(iter(run.asked_ids)))
     if session is None:
@@ -55,7 +55,11 @@ def prune(run: Run, session: Session | None) -> None:
     if len(session.reused) > run.horizon:
         session.reused = EVERYTHING
     if len(session.streams) > run.horizon:
-        session.streams = [s for s in session.streams if s.log or any(True for _ in s.open_views())][-run.horizon :]
+        kept = [s for s in session.streams if not s.is_empty or any(True for _ in s.open_views())]
+        for stream in kept[: -run.horizon]:
+            if stream.log:
+                _forget_early(run, session, max(event.seq for event in stream.log))
+        session.streams = kept[-run.horizon :]
 
 
 def _forget_exchange(run: Run, exchange: Exchange) -> None:
@@ -98,65 +102,78 @@ def _forget_call(session: Session, call: Call) -> None:
 
 def _drop_empty(stream: Stream) -> None:
     """Take a stream of which nothing is left out of its session."""
-    if not stream.log and not stream.views and stream in stream.session.streams:
+    if stream.is_empty and not stream.views and stream in stream.session.streams:
         stream.session.streams.remove(stream)
 
 
-def keep_event(run: Run, session: Session, event: Event) -> None:
-    """Remember a new event. Of a session, and of all of them, the oldest are forgotten, many at a time."""
-    session.kept.append(event)
-    run.kept.append(event)
+def keep_event(run: Run, session: Session) -> None:
+    """Remember the newest event of a session. Of it, and of all of them, the oldest are forgotten, many at a time."""
+    run.kept.append(session)
     run.held += 1
-    if len(session.kept) > run.most_kept or run.held > run.most_held or len(run.kept) > 2 * run.held + run.horizon:
+    if run.held > run.most_held or session.seqs - session.floor > run.most_kept:
         _bound_events(run, session)
 
 
 def _bound_events(run: Run, session: Session) -> None:
-    if len(session.kept) > run.most_kept:
-        _forget_events(run, session, session.kept[-run.horizon - 1].seq)
-    if len(run.kept) > 2 * run.held + run.horizon:
-        run.kept = deque(event for event in run.kept if event.seq > event.session.floor)
+    if session.seqs - session.floor > run.most_kept:
+        _forget_early(run, session, session.seqs - run.horizon)
     if run.held > run.most_held:
-        floors: dict[int, tuple[Session, int]] = {}
-        left = run.horizon
+        left, forgotten = run.horizon, Counter[Session]()
         while left:
-            oldest = run.kept.popleft()
-            if oldest.seq > oldest.session.floor:
-                floors[id(oldest.session)] = oldest.session, oldest.seq
-                left -= 1
-        for other, floor in floors.values():
-            _forget_events(run, other, floor)
+            for oldest, count in Counter(run.kept.popleft() for _ in range(left)).items():
+                already = min(count, oldest.overdue)
+                oldest.overdue -= already
+                forgotten[oldest] += count - already
+                left -= count - already
+        for oldest, count in forgotten.items():
+            _forget_events(run, oldest, oldest.floor + count)
+
+
+def _not_overdue(kept: Iterable[Session]) -> Iterator[Session]:
+    for session in kept:
+        if session.overdue:
+            session.overdue -= 1
+        else:
+            yield session
+
+
+def _forget_early(run: Run, session: Session, floor: int) -> None:
+    """Drop the events of a session up to a ``seq``, not because they are the oldest of all sessions."""
+    session.overdue += floor - session.floor
+    _forget_events(run, session, floor)
+    if len(run.kept) > run.most_entries:
+        run.kept = deque(_not_overdue(run.kept))
 
 
 def keep_seq(run: Run, session: Session, seq: int, stream: int) -> None:
     """Remember the stream number that a seq was first seen with."""
-    session.seqs_seen.setdefault(seq, stream)
-    if len(session.seqs_seen) > 2 * run.horizon:
-        session.seqs_seen.pop(next(iter(session.seqs_seen)))
+    session._seqs_seen.setdefault(seq, stream)
+    if len(session._seqs_seen) > 2 * run.horizon:
+        session._seqs_seen.pop(next(iter(session._seqs_seen)))
 
 
 def _forget_events(run: Run, session: Session, floor: int) -> None:
     """Drop the events of a session up to a ``seq``."""
+    count = floor - session.floor
     session.floor = floor
     session.touched += 1
-    streams: dict[int, Stream] = {}
-    kept, before = session.kept, len(session.kept)
-    while kept and kept[0].seq <= floor:
-        event = kept.popleft()
-        streams[id(event.stream)] = event.stream
-        _forget_names(run, session, event)
-    count = before - len(kept)
     run.held -= count
     run.forgotten_events += count
     session.forgotten += count
-    for stream in streams.values():
-        stream.log = [event for event in stream.log if event.seq > floor]
-        for view in stream.views:
-            view.trim_to(floor)
-        _drop_empty(stream)
-    if not session.kept:
+    for stream in list(session.streams):
+        noted = stream.stretch is not None and stream.stretch.forget(floor)
+        old = [event for event in stream._log if event.seq <= floor]
+        for event in old:
+            _forget_names(run, session, event)
+        if old:
+            stream._log = [event for event in stream._log if event.seq > floor]
+        if old or noted:
+            for view in stream.views:
+                view.trim_to(floor)
+            _drop_empty(stream)
+    if session.floor == session.seqs:
         session.doubts.clear()
-        session.events, session.keys, session.seqs_seen = {}, {}, {}  # what was emptied would keep its room
+        session._events, session._keys, session._seqs_seen = {}, {}, {}  # what was emptied would keep its room
 
 
 def bound_names(run: Run, session: Session, event: Event) -> None:
@@ -169,8 +186,8 @@ def bound_names(run: Run, session: Session, event: Event) -> None:
 
 
 def _forget_name(run: Run, session: Session, event: Event, name: str) -> None:
-    if session.events.get(name) is event:
-        del session.events[name]
+    if session._events.get(name) is event:
+        del session._events[name]
     run.take_back(name, event)
 
 
@@ -180,19 +197,19 @@ def _forget_names(run: Run, session: Session, event: Event) -> None:
             _forget_name(run, session, event, name)
     elif event.id:
         _forget_name(run, session, event, event.id)
-    if event.named is not None and session.keys.get(event.named) is event:
-        del session.keys[event.named]
+    if event.named is not None and session._keys.get(event.named) is event:
+        del session._keys[event.named]
     if event.id_seq:
-        session.seqs_seen.pop(event.id_seq, None)
+        session._seqs_seen.pop(event.id_seq, None)
     elif event.id and event.parsed.presence is Presence.PRESENT:
-        session.seqs_seen.pop(event.parsed.seq, None)
+        session._seqs_seen.pop(event.parsed.seq, None)
 
 
 def _forget_session(run: Run, session: Session) -> None:
     run.forgotten_sessions += 1
     for exchange in list(session.open.values()):
         _forget_exchange(run, exchange)
-    _forget_events(run, session, session.seqs)
+    _forget_early(run, session, session.seqs)
     session.streams, session.calls, session.claims, session.open_at_end = [], {}, {}, []
     session.opener = session.lost = session.terminator = session.refused = None
     session.forgotten_calls += 1
@@ -216,20 +233,32 @@ def forget_all(run: Run) -> None:
         exchange.session = None
     for session in run.sessions.values():
         _clear(session)
-    for known in (run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.claims, run.asked_ids):
+    for known in (
+        run.exchanges,
+        run.unended,
+        run.ended,
+        run.kept,
+        run.sessions,
+        run.issued,
+        run.stretches,
+        run.claims,
+        run.asked_ids,
+    ):
         known.clear()
 
 
 def _empty(stream: Stream) -> None:
-    for known in (stream.log, stream.views, stream.silent):
+    stream.stretch = None
+    for known in (stream._log, stream.views, stream.silent):
         known.clear()
 
 
 def _clear(session: Session) -> None:
     for stream in session.streams:
         _empty(stream)
-    for known in (session.events, session.keys, session.kept, session.streams, session.calls, session.running,
-                  session.claims, session.exchanges, session.open, session.doubts, session.open_at_end):  # fmt: skip
+    for known in (session._events, session._keys, session.stretches, session.series, session.streams, session.calls,
+                  session.running, session.claims, session.exchanges, session.open, session.doubts,
+                  session.open_at_end):  # fmt: skip
         known.clear()
     session.opener = session.lost = session.terminator = session.refused = session.ended = None
 

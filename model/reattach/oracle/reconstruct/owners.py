@@ -43,7 +43,7 @@ def owner_of(run: Run, view: View, frame: AnyFrame, key: str | None, label: str 
             return _Owner(event.session, event, event.exchange)
     if key is None:
         return None
-    here = session.keys.get(key)
+    here = session.event_of(key)
     if here is not None and here.likeness == likeness(frame.payload):
         return _twin(run, view, key, frame, here)
     if label is not None and not session.is_claimed(label):
