@@ -38,6 +38,7 @@ def _remembered(oracle: Oracle) -> int:
             *(each for s in sessions for each in (s.open, s.running, s.reused, s.doubts, s._seqs_seen, s.open_at_end)),
             *(each for s in sessions for stream in s.streams for each in (stream._log, stream.views, stream.silent)),
             *(each for v in views for each in (v._order, v._delivered, v.bare)),
+            *(v.steady.stretch.frames for v in views if v.steady is not None),
         )
     )  # fmt: skip
 
@@ -88,6 +89,16 @@ def _long_calls(count: int) -> Wire:
     return wire
 
 
+def _calls_left_open(count: int) -> Wire:
+    wire = Wire(horizon=HORIZON)
+    for number in range(count // 20):
+        tag = f"tag{number:019d}"
+        call = wire.session().emit(f"L{number}", 0).bare(event_id(2, 1, tag))
+        for n in range(1, 20):
+            call.log(event_id(2, n + 1, tag), f"L{number}", n)
+    return wire
+
+
 def _calls_under_one_id(count: int) -> Wire:
     wire = Wire(horizon=HORIZON)
     session = wire.session()
@@ -98,6 +109,7 @@ def _calls_under_one_id(count: int) -> Wire:
 
 HISTORIES = [
     _many_sessions, _connections_left_open, _no_ids, _one_message_under_many_ids, _long_calls, _calls_under_one_id,
+    _calls_left_open,
 ]  # fmt: skip
 
 
@@ -124,6 +136,17 @@ def test_a_bound_that_is_not_kept_is_found_out(
 ) -> None:
     monkeypatch.setattr(module, name, lambda *_: None)
     assert _remembered(history(800).oracle) > 1.2 * _remembered(history(400).oracle)
+
+
+@pytest.mark.parametrize("careless", [False, True])
+def test_no_view_holds_on_to_what_is_forgotten(careless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if careless:
+        monkeypatch.setattr(Stretch, "_empty", lambda _: None)
+    run = _calls_left_open(800).oracle._run
+    steady = [exchange.view.steady for exchange in run.exchanges.values() if exchange.view is not None]
+    noted = sum(len(each.stretch.frames) for each in steady if each is not None)
+    assert noted > 0
+    assert (noted > run.held) is careless
 
 
 def test_what_was_left_open_and_forgotten_is_told() -> None:

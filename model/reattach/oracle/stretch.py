@@ -69,7 +69,7 @@ class Stretch:
             place = len(self.frames) - 1
             event = self.large[place] = next(self._events(place))
             event.keep(payload)
-            event.seen.raw = compact(frame)
+            self.frames[place] = event.seen.raw = compact(frame)
 
     def enter(self) -> None:
         """Enter the events into the record."""
@@ -92,6 +92,7 @@ class Stretch:
             view._order += events
             if len(view._order) > run.horizon:
                 view.trim(run.horizon)
+        self._empty()
 
     def forget(self, floor: int) -> bool:
         """Forget the events up to a ``seq``, but for what it was that came last; whether there are any."""
@@ -107,6 +108,7 @@ class Stretch:
             if known:
                 view._position = view._last = last = next(self._events(count - 1))
                 view._last_word = last.seen
+            self._empty()
             return True
         del self.frames[:count], self.indexes[:count], self.seqs[:count]
         at = bisect_right(self.series, count, key=itemgetter(0)) - 1
@@ -124,6 +126,11 @@ class Stretch:
         for label in self.reached:
             del session.series[label]
         del run.stretches[self.stem], session.stretches[self.stem]
+
+    def _empty(self) -> None:
+        """Hold nothing: a view that stays open may hold on to the stretch."""
+        for noted in (self.frames, self.indexes, self.seqs, self.large):
+            noted.clear()
 
     def _events(self, begin: int = 0) -> Iterator[Event]:
         """Those from a place on."""
