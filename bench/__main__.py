@@ -69,7 +69,7 @@ class Ratio:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure everything, and write the document."""
     parser = argparse.ArgumentParser(prog="bench", description="Measure what judging a recording costs.")
-    parser.add_argument("--full", action="store_true", help="ten million observations, and more rounds")
+    parser.add_argument("--full", action="store_true", help="ten million observations (5 GB of disk), and more rounds")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs" / "bench.md", metavar="FILE")
     parser.add_argument(
         "--stream", type=int, metavar="N", help="observations of the recording whose memory is measured"
@@ -148,7 +148,7 @@ def steps_per_second(events: int = 20_000) -> float:
 
 @frozen
 class Long:
-    """One long recording, judged as it came through a pipe."""
+    """One long recording, judged and decoded with nothing beside it."""
 
     held: tuple[tuple[int, int], ...]
     """What judging holds, in bytes, by how many observations were read."""
@@ -159,27 +159,21 @@ class Long:
 
 
 def long(folder: Path, count: int) -> Long:
-    """Judge one recording of so many observations, and decode it. It is never a file."""
-    *told, last = _streamed(folder, count, str(max(1, count // 40)))
-    (decoded,) = _streamed(folder, count)
+    """Judge one recording of so many observations, and decode it."""
+    path = folder / "long.jsonl"
+    write(path, count, MANNERS[TYPICAL])
+    *told, last = _told(path, str(max(1, count // 40)))
+    (decoded,) = _told(path)
+    path.unlink()
     held = tuple((each["read"], each["rss"]) for each in told)
     return Long(held, last["cpu_s"] / count * 1e6, decoded["cpu_s"] / count * 1e6)
 
 
-def _streamed(folder: Path, count: int, *every: str) -> list[dict[str, Any]]:
-    """What ``bench.judged`` tells of a recording that is written while it is read."""
-    pipe = folder / f"stream-{len(every)}"
-    os.mkfifo(pipe)
-    writer = subprocess.Popen(
-        [sys.executable, "-c", "import sys; from bench.trace import write, Path; from bench.scenes import Manner; "
-         "write(Path(sys.argv[1]), int(sys.argv[2]), Manner())", str(pipe), str(count)], cwd=ROOT
-    )  # fmt: skip
-    command = [sys.executable, "-m", "bench.judged", str(pipe), *every]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as judge:
-        assert judge.stdout is not None
-        told = [json.loads(line) for line in judge.stdout]
-    writer.wait()
-    return told
+def _told(path: Path, *every: str) -> list[dict[str, Any]]:
+    """What ``bench.judged`` tells of a recording."""
+    command = [sys.executable, "-m", "bench.judged", str(path), *every]
+    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
+    return [json.loads(line) for line in told.splitlines()]
 
 
 def document(ratios: Sequence[Ratio], cores: tuple[float, float], steps: float, stream: Long, load: Load) -> str:
@@ -210,12 +204,13 @@ file, decoding, checking the format, judging) in turns, medians of {load.rounds}
 |---|---:|---:|---:|---:|---:|---:|
 {chr(10).join(rows)}
 
-The aim is 4 times; where the column says more, it is missed. What judging adds to reading is the record (an event with
-its id, key and place, each found again in constant time), entered in plain Python.
+The aim is 4 times; where the column says more, it is missed. What judging adds to reading is finding out that an event
+came as it had to, in plain Python, and noting it. Entered into the record (with its id, key and place, each found again
+in constant time) it is only when something asks for it, such as a resumption.
 
 ## Over length
 
-One *typical* recording through a pipe, judged in a process of its own.
+One *typical* recording, judged in a process of its own, with nothing beside it.
 
 | observations read | resident |
 |---:|---:|
@@ -223,7 +218,8 @@ One *typical* recording through a pipe, judged in a process of its own.
 
 Judging it took {stream.judged:.1f} µs of processor time a line, **{stream.judged / stream.decoded:.1f}** times what
 `json.loads` takes for the same lines ({stream.decoded:.2f} µs); the aim is 4. Other than
-above the writer runs beside it, and the record is full: for each event that comes an old one is forgotten.
+above the record is full: for each event, exchange and session that comes an old one is forgotten, whose memory the
+processor has long lost sight of.
 
 ## Cores
 

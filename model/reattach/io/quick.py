@@ -73,10 +73,7 @@ def quick_lines(
             return kinds[type(told)](told), told.experiment
         if type(told.packed) is not bytes:
             return None  # a key of the line
-        if told.payload is not None:
-            begins = again.index(b'"payload":') + 10  # in a text, the quotes would be escaped
-            after = b',"has_data":' if told.has_data else b',"size":' if told.size else b',"experiment":'
-            told.packed = again[begins : again.rfind(after) if told.has_data or told.size or told.experiment else -1]
+        told.packed = again
         return told, told.experiment
 
     return read

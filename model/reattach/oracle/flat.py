@@ -1,7 +1,7 @@
 """A frame of a recording, flat: what the oracle is told ten million times, and keeps for as long as it may need it.
 
 It says the same as a ``Frame`` (which see), costs less to make, and lets go of its message once it has been judged:
-what stays is the message as text, from which it is read again for whoever asks.
+what stays is its line as text, from which the message is read again for whoever asks.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -39,8 +39,8 @@ class FlatFrame(
     size: Natural = 0
     experiment: str = ""
     """That of its line."""
-    packed: Any = b"null"
-    """Bytes: the payload as JSON."""
+    packed: Any = b"{}"
+    """Bytes: the payload as JSON, in an object that may have more in it."""
 
     def let_go(self) -> None:
         """Keep the message as text alone."""
@@ -48,12 +48,12 @@ class FlatFrame(
 
     def replace(self, payload: Json) -> None:
         """Have another message, and let go of the one that it had."""
-        self.packed = _encode(payload)
+        self.packed = _encode({"payload": payload})
         self.let_go()
 
     def frame(self) -> Frame:
         """The frame that it is."""
-        payload = _decode(self.packed) if self.payload is msgspec.UNSET else self.payload
+        payload = _decode(self.packed).get("payload") if self.payload is msgspec.UNSET else self.payload
         return Frame(
             at=self.at, connection=self.connection, id=self.id, event=self.event, retry=self.retry, payload=payload,
             has_data=self.has_data, size=self.size,

@@ -118,7 +118,7 @@ def _bound_events(run: Run, session: Session) -> None:
     if session.seqs - session.floor > run.most_kept:
         _forget_early(run, session, session.seqs - run.horizon)
     if run.held > run.most_held:
-        left, forgotten = run.horizon, Counter[Session]()
+        left, forgotten = run.most_held // 4, Counter[Session]()  # so many that most stretches are dropped whole
         while left:
             for oldest, count in Counter(run.kept.popleft() for _ in range(left)).items():
                 already = min(count, oldest.overdue)
