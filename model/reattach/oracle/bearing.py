@@ -35,8 +35,7 @@ def bearing_of(run: Run, session: Session, cursors: tuple[str, ...]) -> Known:
     if len(cursors) > 1 or cursors[0] == "":
         return Known(Bearing.MALFORMED)
     cursor = cursors[0]
-    run.enter(cursor)
-    event = session._events.get(cursor)
+    event = session.event_with(cursor)
     if event is not None:
         return Known(Bearing.UNKNOWN if event.ambiguous else Bearing.GOOD, None if event.ambiguous else event)
     if not run.complete or session.opener is None or session.forgotten or session.restarted:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 
 from attrs import frozen
 
-from reattach.oracle.message import is_progress, label_of_key, labels_claimed
+from reattach.oracle.message import Numbered, is_progress, key_of, label_of_key, labels_claimed
 from reattach.oracle.moments import Rested
 from reattach.oracle.record import Call, Event, Seen, Stream, View
 
@@ -109,8 +109,7 @@ def _by_number(view: View, start: Event | None) -> Gap | None:
         before = anchor.number if anchor is not None else None
         begin = before.n if before is not None and before.label == label and not view.floor else min(have)
         missing = [n for n in range(begin + 1, max(have)) if n not in have][:256]
-        form = "{}:{}" if label.startswith("progress:") else "{}#{}"
-        keys = tuple(key for n in missing if not _elsewhere(view, key := form.format(label, n)))
+        keys = tuple(key for n in missing if not _elsewhere(view, key := key_of(Numbered(label, n))))
         if not keys:
             continue
         if not view.stream.session.is_claimed(label) or label.startswith("progress:"):

@@ -199,7 +199,6 @@ class Stream:
     """The exchange that opened it, or the first one that is known to resume it."""
     call: "Call | None" = None
     _log: list[Event] = field(factory=list)
-    """In the server's order, those that are entered."""
     views: list["View"] = field(factory=list)
     silent: list["View"] = field(factory=list)
     """Resumed ones that were quiet, of which it may yet show that they were deaf (DEL-8)."""
@@ -212,11 +211,15 @@ class Stream:
     stretch: "Stretch | None" = None
     """Its newest events, if they are noted and not entered."""
 
+    def enter(self) -> None:
+        """See to it that all its events are entered."""
+        if self.stretch is not None:
+            self.stretch.enter()
+
     @property
     def log(self) -> list[Event]:
         """Its events, in the server's order."""
-        if self.stretch is not None:
-            self.stretch.enter()
+        self.enter()
         return self._log
 
     @property
@@ -352,13 +355,9 @@ class View:
     cursor: Event | None
     """The event it starts after; None for a fresh view, and for a bad cursor."""
     _delivered: dict[int, Seen] = field(factory=dict)
-    """The ``seq`` of each event with a message that was delivered on it, and the last delivery."""
     _order: list[Event] = field(factory=list)
-    """The events with a message delivered on it, in the order of delivery."""
     _position: Event | None = None
-    """The furthest event of its stream that was delivered on it; at first, the cursor."""
     _last: Event | None = None
-    """The last event of its stream with a message that was delivered on it."""
     bare: list[Event] = field(factory=list)
     """The events without a message delivered on it."""
     bare_first: bool = False
@@ -390,8 +389,7 @@ class View:
     # What was delivered on it is not whole before the newest events of its stream are entered.
 
     def _whole(self) -> "View":
-        if self.stream.stretch is not None:
-            self.stream.stretch.enter()
+        self.stream.enter()
         return self
 
     @property
@@ -745,9 +743,14 @@ class Session:
         for stretch in list(self.stretches.values()):
             stretch.enter()
 
-    def has_ids(self) -> bool:
+    def has_several_ids(self) -> bool:
         """Whether it was given two ids."""
         return len(self._events) > 1 or any(stretch.frames for stretch in self.stretches.values())
+
+    def event_with(self, name: str) -> Event | None:
+        """The event with an id."""
+        _enter(self.stretches, name)
+        return self._events.get(name)
 
     def event_of(self, key: str) -> Event | None:
         """The event with a message key, where the key names one message."""
@@ -852,6 +855,9 @@ class Run:
     def issued_as(self, name: str) -> Sequence[Event]:
         """The events of any session that have an id."""
         self.enter(name)
+        return self._entered_as(name)
+
+    def _entered_as(self, name: str) -> Sequence[Event]:
         event = self.issued.get(name)
         if event is None:
             return ()
@@ -859,9 +865,7 @@ class Run:
 
     def enter(self, name: str) -> None:
         """See to it that what may have this id is entered."""
-        stretch = self.stretches.get(stem_of(name)) if self.stretches else None
-        if stretch is not None:
-            stretch.enter()
+        _enter(self.stretches, name)
 
     def issue(self, name: str, event: Event) -> None:
         """Note that an event has an id."""
@@ -874,8 +878,7 @@ class Run:
         if not self.issued_again and self.issued.get(name) is event:
             del self.issued[name]
             return
-        known = self.issued_again.get(name) or [self.issued[name]] if name in self.issued else []
-        left = [other for other in known if other is not event]
+        left = [other for other in self._entered_as(name) if other is not event]
         self.issued_again.pop(name, None)
         if left:
             self.issued[name] = left[0]
@@ -888,6 +891,13 @@ class Run:
 def stem_of(name: str) -> str:
     """An event id without its seq, where that can be told from the rest."""
     return name[: name.rfind(".") + 1]
+
+
+def _enter(stretches: dict[str, "Stretch"], name: str) -> None:
+    """Enter the one of some stretches that may have an id."""
+    stretch = stretches.get(stem_of(name)) if stretches else None
+    if stretch is not None:
+        stretch.enter()
 
 
 def body_of(exchange: Exchange) -> Body | None:

@@ -58,9 +58,10 @@ class Stretch:
         known[label], self.reached[label] = self, n
         return True
 
-    def note(self, frame: AnyFrame, payload: Json) -> None:
-        """Note the next event."""
+    def note(self, frame: AnyFrame, payload: Json, seq: int) -> None:
+        """Note the next event, with the seq of its id."""
         session = self.view.stream.session
+        session.newest_seq = seq
         session.seqs += 1
         self.frames.append(frame)
         self.indexes.append(self.run.index)

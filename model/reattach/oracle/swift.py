@@ -14,7 +14,7 @@ session was changed the general way (``Session.touched``).
 
 from collections import Counter
 
-from attrs import define
+from attrs import define, field
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
@@ -40,30 +40,13 @@ _COUNTED = 10**15
 class Steady:
     """A view that goes on well: what is so of it until its session is touched, and how far it has come."""
 
-    touched: int
     session: Session
     stream: Stream
     call: Call
-    since: int
-    """Milliseconds: only what comes later may go the short way."""
-    until: int
-    """Milliseconds: and earlier."""
-    beside: bool
-    """Whether another stream of the session has an open view."""
-    replayed: bool
-    """Whether the view was resumed, and another stream of the session has had a message."""
-    slow: bool
-    """Whether another open connection of the session was not read for a while."""
-    stem: str
-    """The id of its newest event, without the seq."""
-    number: int
-    """The stream's, in that id."""
-    seq: int
     stretch: Stretch
     """Where its events are noted."""
-    keys: dict[str, Event]
-    places: dict[str, int]
-    """Those of the session and of the call: what is asked of every message, at hand."""
+    seq: int
+    """That of the id of its newest event."""
     key: str | None = None
     """That of the newest message; None if there is none on the view."""
     label: str | None = None
@@ -73,6 +56,21 @@ class Steady:
     """Whether its numbers are of progress."""
     token: Json = None
     """The progress token, once it is known as it was written."""
+    touched: int = field(init=False)
+    """``Session.touched`` when the rest was found out."""
+    since: int = field(init=False)
+    """Milliseconds: only what comes later may go the short way."""
+    until: int = field(init=False)
+    """Milliseconds: and earlier."""
+    beside: bool = field(init=False)
+    """Whether another stream of the session has an open view."""
+    replayed: bool = field(init=False)
+    """Whether the view was resumed, and another stream of the session has had a message."""
+    slow: bool = field(init=False)
+    """Whether another open connection of the session was not read for a while."""
+    keys: dict[str, Event] = field(init=False)
+    places: dict[str, int] = field(init=False)
+    """Those of the session and of the call: what is asked of every message, at hand."""
 
 
 @define
@@ -173,7 +171,7 @@ class Swift:
                     return False
                 ordered = True
         # The id is the next of its series.
-        name, stem = frame.id, steady.stem
+        name, stem = frame.id, stretch.stem
         if name is None or name in run.issued or not name.startswith(stem):
             return False
         seq = steady.seq + 1
@@ -191,8 +189,7 @@ class Swift:
             stretch.series.append((len(stretch.frames), new.label, new.n))
         elif label is not None and not stretch.frames:
             stretch.series.append((0, label, n))
-        stretch.note(frame, payload)
-        session.newest_seq = seq
+        stretch.note(frame, payload, seq)
         keep_event(run, session)
         exchange.quiet = None
         if frame.size > exchange.largest:
@@ -246,14 +243,13 @@ class Swift:
         session._events[name] = event
         run.issued[name] = event
         keep_seq(run, session, parsed.seq, parsed.stream)
-        session.newest_seq = parsed.seq
         run.readable = True
         note_frame(run, seen, view, frame)
         view._position, view.bare_first = event, True
         view.bare.append(event)
 
         self.begun += 1
-        if session.has_ids():
+        if session.has_several_ids():
             self.begun_beside += 1
         if exchange.call is not None and exchange.request.rpc_method != "initialize":
             self.primed += TRAITS[exchange.revision].priming
@@ -315,76 +311,59 @@ def _is_free(exchange: Exchange, view: View) -> bool:
 
 def _steady(run: Run, exchange: Exchange, view: View, experiment: str) -> Steady | None:
     """How a view goes on; None if it may be that it does not go on well."""
-    stream, call, before = view.stream, view.stream.call, view.steady
-    session, stretch = stream.session, stream.stretch
+    stream, call, steady = view.stream, view.stream.call, view.steady
+    session = stream.session
     if call is None or not _is_free(exchange, view) or session.opener is exchange:
         return None
-    goes_on = stretch is not None and before is not None and before.stretch is stretch
-    if not goes_on and not _is_at_the_end(view):
-        return None
-    since, until = -1, _EVER
+    if steady is None or steady.stretch is not stream.stretch:
+        steady = _begun(run, view, call, experiment)
+        if steady is None:
+            return None
+    steady.since, steady.until = -1, _EVER
     if not view.ordinary or len(stream.views) != 1:
         # It was resumed, and everything has been said of that which is said of its first message.
         answer = exchange.answer
-        if view.cursor is None or answer is None or not view.judged >= _ONCE or not (goes_on or view.order):
-            return None
-        if not exchange.has_resumption:
+        if view.cursor is None or answer is None or not view.judged >= _ONCE or not exchange.has_resumption:
             return None
         if "DEL-8 held" not in view.judged:
-            until = answer.at + LIVE_MS
+            steady.until = answer.at + LIVE_MS
         if stream.silent:
-            since = answer.at + PROMPT_MS  # before that, it may show that another one was deaf
-    elif not goes_on and view.last is None and view.order:
-        return None
-    if goes_on:
-        assert stretch is not None
-        assert before is not None
-        stem, number, seq, key, label, n = before.stem, before.number, before.seq, before.key, before.label, before.n
-        progress = before.progress
-    else:
-        event, last = view.position, view.last
-        if event is None or event.id is None or event.parsed.presence is not Presence.PRESENT:
-            return None
-        stem, number, seq = stem_of(event.id), event.parsed.stream, event.parsed.seq
-        key = label = None
-        n, progress = 0, False
-        if last is not None:
-            key = last.key if call.places else last.named
-            if last.number is not None:
-                label, n, progress = last.number.label, last.number.n, is_progress(last.number)
-        stretch = begin_stretch(run, view, stem, number, event.rank, experiment)
-    if label is not None and (session.claimant(label) is not call or not (goes_on or stretch.begin(label, n))):
-        label = None
-    return Steady(
-        touched=session.touched,
-        session=session,
-        stream=stream,
-        call=call,
-        since=since,
-        until=until,
-        beside=session.is_viewed_beside(stream),
-        replayed=view.cursor is not None and session.has_messages_beside(stream),
-        slow=session.has_slow_reader(),
-        stem=stem,
-        number=number,
-        seq=seq,
-        stretch=stretch,
-        keys=session._keys,
-        places=call.places,
-        key=key,
-        label=label,
-        n=n,
-        progress=progress,
-        token=before.token if before is not None and before.label == label else None,
-    )
+            steady.since = answer.at + PROMPT_MS  # before that, it may show that another one was deaf
+    if steady.label is not None and session.claimant(steady.label) is not call:
+        steady.stretch.reached[steady.label], steady.label = steady.n, None
+    steady.beside = session.is_viewed_beside(stream)
+    steady.replayed = view.cursor is not None and session.has_messages_beside(stream)
+    steady.slow = session.has_slow_reader()
+    steady.keys, steady.places, steady.touched = session._keys, call.places, session.touched
+    return steady
 
 
-def _is_at_the_end(view: View) -> bool:
-    """Whether the newest event of its stream was the last on a view, and nothing about its order is in doubt."""
-    log, event, last, order = view.stream.log, view.position, view.last, view.order
+def _begun(run: Run, view: View, call: Call, experiment: str) -> Steady | None:
+    """Begin a stretch on a view: the newest event of its stream was the last on it, and its order is not in doubt."""
+    stream, before = view.stream, view.steady
+    session = stream.session
+    log, order, event, last = view.stream.log, view.order, view.position, view.last
     if event is None or view.pending or not log or log[-1] is not event:
-        return False
-    return last is None or (last is event and bool(order) and order[-1] is event)
+        return None
+    if last is not None and not (last is event and order and order[-1] is event):
+        return None
+    if (last is None and order) if view.ordinary and len(stream.views) == 1 else not order:
+        return None
+    if event.id is None or event.parsed.presence is not Presence.PRESENT:
+        return None
+    stem, parsed = stem_of(event.id), event.parsed
+    steady = Steady(
+        session, stream, call, begin_stretch(run, view, stem, parsed.stream, event.rank, experiment), parsed.seq
+    )
+    if last is not None:
+        steady.key = last.key if call.places else last.named
+        number = last.number
+        if number is not None and session.claimant(number.label) is call:
+            if steady.stretch.begin(number.label, number.n):
+                steady.label, steady.n, steady.progress = number.label, number.n, is_progress(number)
+            if before is not None and before.label == steady.label:
+                steady.token = before.token
+    return steady
 
 
 def _is_next(steady: Steady, payload: Json, label: str, n: int) -> bool:

@@ -21,7 +21,7 @@ def an_id_is_one_event(run: Run, moment: Delivered) -> Iterable[Judgement]:
     if moment.collides is not None:
         return (_given_twice(moment, event, moment.collides, frame.id),)
     if moment.first:
-        return _UNIQUE if moment.view.stream.session.has_ids() else ()
+        return _UNIQUE if moment.view.stream.session.has_several_ids() else ()
     return _THE_SAME if event.id == frame.id and event.message and frame.has_data else ()
 
 

@@ -64,8 +64,7 @@ def note_frame(run: Run, seen: Seen, view: View, frame: AnyFrame) -> None:
 
 
 def _entered(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment]:
-    if view.stream.stretch is not None:
-        view.stream.stretch.enter()
+    view.stream.enter()
     run.enter(frame.id or "")
     note_frame(run, seen, view, frame)
     if _is_control(view, frame):
@@ -129,7 +128,7 @@ def _event(run: Run, seen: Seen, view: View, frame: AnyFrame) -> Sequence[Moment
     key, label, number, response = said(payload) if message else _NOTHING
     if session.opener is view.exchange:
         learn_revision(view.exchange, payload)
-    known = session._events.get(frame.id) if frame.id else None
+    known = session.event_with(frame.id) if frame.id else None
     if number is not None and known is None and not is_progress(number) and not _is_numbering(run, view, number):
         key = label = number = None
     other = known is not None and message and known.likeness != likeness(payload)
@@ -264,7 +263,6 @@ def _name(run: Run, session: Session, event: Event, name: str | None, key: str |
                 run.readable = True
                 if session.stream_of_seq(parsed.seq) is None:
                     keep_seq(run, session, parsed.seq, parsed.stream)
-                session.newest_seq = max(session.newest_seq, parsed.seq)
     if key is not None and session.event_of(key) is None:
         session._keys[key] = event
         event.named = key

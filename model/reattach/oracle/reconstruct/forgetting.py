@@ -147,6 +147,7 @@ def _forget_early(run: Run, session: Session, floor: int) -> None:
 
 def keep_seq(run: Run, session: Session, seq: int, stream: int) -> None:
     """Remember the stream number that a seq was first seen with."""
+    session.newest_seq = max(session.newest_seq, seq)
     session._seqs_seen.setdefault(seq, stream)
     if len(session._seqs_seen) > 2 * run.horizon:
         session._seqs_seen.pop(next(iter(session._seqs_seen)))
@@ -233,17 +234,8 @@ def forget_all(run: Run) -> None:
         exchange.session = None
     for session in run.sessions.values():
         _clear(session)
-    for known in (
-        run.exchanges,
-        run.unended,
-        run.ended,
-        run.kept,
-        run.sessions,
-        run.issued,
-        run.stretches,
-        run.claims,
-        run.asked_ids,
-    ):
+    for known in (run.exchanges, run.unended, run.ended, run.kept, run.sessions, run.issued, run.stretches, run.claims,
+                  run.asked_ids):  # fmt: skip
         known.clear()
 
 
