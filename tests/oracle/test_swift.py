@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 from attrs import define, evolve, field
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.oracle.episodes import EPISODES, walk
 from tests.oracle.test_hostile import declarations, others, requests
@@ -298,6 +298,7 @@ def _scripted(steps: Sequence[str], seed: int = 0) -> Wire:
 
 
 @settings(max_examples=150)
+@example(["large result", "log", "quiet"], 4096, 0)
 @given(st.lists(st.sampled_from(STEPS), max_size=24), st.sampled_from([16, 4096]), st.integers(0, 3))
 def test_a_call_step_by_step_is_judged_the_same(steps: list[str], horizon: int, seed: int) -> None:
     assert not _differs(_scripted(["bare", *steps], seed).observations, horizon=horizon)

@@ -58,8 +58,8 @@ class Stretch:
         known[label], self.reached[label] = self, n
         return True
 
-    def note(self, frame: AnyFrame, payload: Json, seq: int) -> None:
-        """Note the next event, with the seq of its id."""
+    def note(self, frame: AnyFrame, payload: Json, seq: int) -> AnyFrame:
+        """Note the next event, with the seq of its id; returns the frame as the record keeps it."""
         session = self.view.stream.session
         session.newest_seq = seq
         session.seqs += 1
@@ -70,7 +70,8 @@ class Stretch:
             place = len(self.frames) - 1
             event = self.large[place] = next(self._events(place))
             event.keep(payload)
-            self.frames[place] = event.seen.raw = compact(frame)
+            frame = self.frames[place] = event.seen.raw = compact(frame)
+        return frame
 
     def enter(self) -> None:
         """Enter the events into the record."""

@@ -189,17 +189,17 @@ class Swift:
             stretch.series.append((len(stretch.frames), new.label, new.n))
         elif label is not None and not stretch.frames:
             stretch.series.append((0, label, n))
-        stretch.note(frame, payload, seq)
+        kept = stretch.note(frame, payload, seq)
         keep_event(run, session)
         exchange.quiet = None
         if frame.size > exchange.largest:
             exchange.largest = frame.size
         if exchange.first_frame is None:
-            exchange.first_frame = Seen(run.index, frame, experiment, exchange)
+            exchange.first_frame = Seen(run.index, kept, experiment, exchange)
         steady.key, steady.seq = key, seq
         if response:
             steady.label = None
-            note_responses(session, Seen(run.index, frame, experiment, exchange), payload)
+            note_responses(session, Seen(run.index, kept, experiment, exchange), payload)
             self.answers += 1
         elif new is None:
             if steady.progress and steady.stream.steps >= 0:
