@@ -33,7 +33,10 @@ RAMP = evolve(
     per_session=1_250_000,
     retained=(Retained(least=256, most=256), Retained(least=195, most=259)),
     left=Left(waited_ms=6_500, sessions=200, alive=0),
-    reuses=(Reuse(way=Way.IDLE, first=50 * MB, second=MB), Reuse(way=Way.DELETE, first=50 * MB, second=45 * MB)),
+    reuses=(
+        Reuse(way=Way.IDLE, before=60 * MB, first=50 * MB, second=MB),
+        Reuse(way=Way.DELETE, before=60 * MB, first=50 * MB, second=45 * MB),
+    ),
 )
 """Memory that grows from 60 MB to 1060 MB in 100 seconds."""
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import socket
 from itertools import product
@@ -24,6 +25,7 @@ from tests.live.raw import (
 )
 
 from reattach.live.server import tools
+from reattach.live.server.wire import Wire
 from reattach.live.wire import parse_url
 
 PING = message("ping", None, 9)
@@ -85,6 +87,25 @@ def test_what_is_no_http_is_refused_and_hurts_nobody() -> None:
                     assert json.loads(body)["error"]["code"] == -32600
                 writer.close()
             assert numbers(await (await client.request("ping")).rest()) == ["bare", "result"]
+
+    asyncio.run(run())
+
+
+def test_a_connection_that_is_over_leaves_nothing_for_the_collector() -> None:
+    async def run() -> None:
+        async with server() as running:
+            client = await connect(running)
+            gc.collect()
+            gc.disable()
+            try:
+                for _ in range(10):
+                    assert numbers(await (await client.request("ping")).rest()) == ["bare", "result"]
+                    (await client.call("reattach_emit", count=5)).cut()
+                async with asyncio.timeout(BOUND):
+                    while any(isinstance(each, Wire) for each in gc.get_objects()):
+                        await asyncio.sleep(0.01)
+            finally:
+                gc.enable()
 
     asyncio.run(run())
 

@@ -205,7 +205,13 @@ def soak_to_json(soak: Soak) -> dict[str, Json]:
         "retained": [asdict(each) for each in soak.retained],
         "left_alone": None if soak.left is None else asdict(soak.left),
         "reuses": [
-            {"way": _WAYS[each.way], "first": each.first, "second": each.second, "growth": each.growth.value}
+            {
+                "way": _WAYS[each.way],
+                "before": each.before,
+                "first": each.first,
+                "second": each.second,
+                "growth": each.growth.value,
+            }
             for each in soak.reuses
         ],
         "spans": [{"phase": each.phase.value, "begin_ms": each.begin_ms, "end_ms": each.end_ms} for each in soak.spans],

@@ -11,9 +11,9 @@ slope plus and minus that times Student's t quantile with n - 2 degrees of freed
 and of one size. An allocator that takes memory in steps is neither, so an interval alone decides nothing:
 
 * it **grows** if the interval lies above what is worth calling growth (``least``), *and* growth at the interval's lower
-  end is more than an allocator's noise, *and* each quarter of the readings lies above the one before it by at least
-  half of what the line says. One step of any height fails that, and so does growth that levels off; steps that keep
-  coming do not.
+  end is more than the noise of an allocator and a collector (``visible_bytes``), *and* each quarter of the readings
+  lies above the one before it by at least half of what the line says. One step of any height fails that,
+  and so does growth that levels off; steps that keep coming do not.
 * it is **flat** if the readings end with a stretch, long enough for a fit, whose interval lies below ``least``, *and*
   what was put in during that stretch is at least as much as the process had resident when it began. Less could hide in
   memory that was freed before, and so would be no proof of anything.
@@ -38,7 +38,10 @@ store that keeps every event may keep what they have in common once."""
 BYTES_OF_SESSION = 1_024
 """What each released session must leave behind for good, in bytes, to be called a leak."""
 VISIBLE_BYTES = 4_000_000
-"""Growth by less than this can not be told from the noise of an allocator."""
+"""Growth by less than this can not be told from the noise of an allocator ..."""
+VISIBLE_SHARE = 4
+"""... and by less than this part of what a process had before, from what a collector lets lie: that of CPython comes
+when what waits for it is a quarter of all objects, and until then looks like steady growth."""
 
 
 class Phase(Enum):
@@ -119,6 +122,8 @@ class Reuse:
     asked for; but what was released the second load must find."""
 
     way: Way
+    before: int
+    """Bytes that were resident before the first load."""
     first: int
     """Bytes by which the first load made memory grow."""
     second: int
@@ -127,11 +132,16 @@ class Reuse:
     @property
     def growth(self) -> Growth:
         """Grows: little or nothing was reused. Flat: most of it was. Open: the load is too small, or it is between."""
-        if self.first < VISIBLE_BYTES:
+        if self.first < visible_bytes(self.before):
             return Growth.OPEN
         if self.second > self.first / 2:
             return Growth.GROWS
         return Growth.FLAT if self.second < self.first / 4 else Growth.OPEN
+
+
+def visible_bytes(resident: int) -> int:
+    """The growth, in bytes, from which on it can be told from noise in a process that had so much before."""
+    return max(VISIBLE_BYTES, resident // VISIBLE_SHARE)
 
 
 def student_quantile(probability: float, freedom: int) -> float:
@@ -188,7 +198,7 @@ def trend_of(rounds: Sequence[Round], *, least: float, put_in: float) -> Trend:
     if len(fitted) < FITTED:
         return Trend(growth=Growth.OPEN, fit=None, reason=f"rounds after warm-up: {len(fitted)} of {FITTED} needed")
     whole = _fit(fitted)
-    seen = whole.low * (fitted[-1].amount - fitted[0].amount) > VISIBLE_BYTES
+    seen = whole.low * (fitted[-1].amount - fitted[0].amount) > visible_bytes(fitted[0].resident)
     if whole.low > least and seen and _each_quarter_rises(fitted, whole.slope / 2):
         return Trend(growth=Growth.GROWS, fit=whole)
     for start in range(len(fitted) - FITTED + 1):

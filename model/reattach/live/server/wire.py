@@ -56,6 +56,13 @@ class Wire(H11Protocol):
         self.gone.set()
         if self.on_lost is not None:
             self.on_lost()
+        # What is held in a circle waits for the collector, which comes only when a quarter of all objects wait; until
+        # then every connection would look like a leak. A timer holds what it would call.
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
+        self.on_lost = None
+        self.app_state = {}
+        self.scope = self.cycle = None  # type: ignore[assignment]
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP: like every other refusal, as a JSON-RPC error."""

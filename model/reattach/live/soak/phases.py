@@ -164,7 +164,7 @@ async def _load_again(ground: Ground, way: Way, full: int) -> None:
         await ground.emit()
         after = (await ground.monitor.settled()).resident
         ground.tell(Phase.RELEASE, after)
-    reuse = Reuse(way=way, first=filled.resident - before, second=after - full)
+    reuse = Reuse(way=way, before=before, first=filled.resident - before, second=after - full)
     ground.soaked = evolve(ground.soaked, reuses=(*ground.soaked.reuses, reuse))
 
 
