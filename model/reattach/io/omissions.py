@@ -36,6 +36,8 @@ class Omissions:
 
     complete: bool
     """Whether it says that it has all that passed."""
+    seen: set[type] = field(factory=set)
+    """Of which kinds another observation says nothing new."""
     _kinds: set[type] = field(factory=set)
     _payloads: bool = False
     _digests: bool = False
@@ -43,12 +45,12 @@ class Omissions:
 
     def see(self, observation: Observation | FlatFrame) -> None:
         """Take the next observation."""
-        kind = type(observation)
-        if kind not in self._kinds:
-            self._kinds.add(kind)
-        if not self._payloads and isinstance(observation, Frame | FlatFrame | Body):
-            self._payloads = observation.payload is not None
-            self._digests = is_digested(observation.payload)
+        self._kinds.add(type(observation))
+        if not isinstance(observation, Frame | FlatFrame | Body):
+            self.seen.add(type(observation))
+        elif observation.payload is not None:
+            self._payloads, self._digests = True, is_digested(observation.payload)
+            self.seen |= {Frame, FlatFrame, Body}
 
     def left_out(self) -> list[str]:
         """What was not there."""

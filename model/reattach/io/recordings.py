@@ -84,8 +84,9 @@ class Judging:
             raise TraceError(self.path, number, f"at: {at} is before {self._at}, on a line before")
         self._at = at
         try:
-            self.omissions.see(observation)
-            found = self.oracle.observe(observation, experiment, place=number, profile=self.profile)
+            if type(observation) not in self.omissions.seen:
+                self.omissions.see(observation)
+            found = self.oracle.observe(observation, experiment, number, self.profile)
         except ObservationError as error:
             raise TraceError(self.path, number, str(error)) from None
         self.read += 1

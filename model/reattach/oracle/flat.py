@@ -40,7 +40,7 @@ class FlatFrame(
     experiment: str = ""
     """That of its line."""
     packed: Any = b"{}"
-    """Bytes: the payload as JSON, in an object that may have more in it."""
+    """Bytes: its line; or an object with its payload alone, if that was replaced."""
 
     def let_go(self) -> None:
         """Keep the message as text alone."""
@@ -61,3 +61,22 @@ class FlatFrame(
 
 
 AnyFrame: TypeAlias = Frame | FlatFrame
+Packed: TypeAlias = Frame | bytes
+"""A frame as little as it can be kept: a flat one is its line."""
+
+_frame = msgspec.json.Decoder(FlatFrame).decode
+
+
+def pack(frame: AnyFrame) -> Packed:
+    """What a frame is kept as, whose payload was not replaced."""
+    return frame.packed if type(frame) is FlatFrame else frame  # type: ignore[return-value]
+
+
+def unpack(packed: Packed) -> AnyFrame:
+    """The frame; a flat one without its message."""
+    if type(packed) is not bytes:
+        return packed  # type: ignore[return-value]
+    frame = _frame(packed)
+    frame.packed = packed
+    frame.let_go()
+    return frame

@@ -145,7 +145,6 @@ class Oracle:
         self,
         observation: Observation | FlatFrame,
         experiment: str = "",
-        *,
         place: int = 0,
         profile: Profile = Profile.MCP,
     ) -> tuple[Finding, ...]:

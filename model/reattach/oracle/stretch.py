@@ -17,7 +17,7 @@ from operator import itemgetter
 
 from attrs import define, field
 
-from reattach.oracle.flat import AnyFrame
+from reattach.oracle.flat import AnyFrame, Packed, pack, unpack
 from reattach.oracle.message import Numbered, key_of
 from reattach.oracle.observation import Json
 from reattach.oracle.reconstruct.forgetting import KEPT_BYTES, compact, keep_seq
@@ -38,7 +38,7 @@ class Stretch:
     """That of the event before it."""
     experiment: str
     """The one that they were seen in."""
-    frames: list[AnyFrame] = field(factory=list)
+    frames: list[Packed] = field(factory=list)
     indexes: list[int] = field(factory=list)
     """Their places in the run."""
     seqs: list[int] = field(factory=list)
@@ -63,14 +63,15 @@ class Stretch:
         session = self.view.stream.session
         session.newest_seq = seq
         session.seqs += 1
-        self.frames.append(frame)
+        self.frames.append(pack(frame))
         self.indexes.append(self.run.index)
         self.seqs.append(session.seqs)
         if frame.size > KEPT_BYTES:
             place = len(self.frames) - 1
             event = self.large[place] = next(self._events(place))
             event.keep(payload)
-            frame = self.frames[place] = event.seen.raw = compact(frame)
+            frame = event.seen.raw = compact(frame)
+            self.frames[place] = pack(frame)
         return frame
 
     def enter(self) -> None:
@@ -145,7 +146,7 @@ class Stretch:
                     yield known
                     continue
                 number = Numbered(label, n + place - first) if n is not None else None
-                key, frame = label if number is None else key_of(number), self.frames[place]
+                key, frame = label if number is None else key_of(number), unpack(self.frames[place])
                 name, seen = frame.id or "", Seen(self.indexes[place], frame, self.experiment, exchange)
                 yield Event(
                     stream, name, self.seqs[place], self.rank + GAP * (place + 1), True, number, number is None, seen,

@@ -49,6 +49,8 @@ class Steady:
     """That of the id of its newest event."""
     key: str | None = None
     """That of the newest message; None if there is none on the view."""
+    place: int = -1
+    """Its place among what the call was to send; -1 if it is not known."""
     label: str | None = None
     """The series that the newest message is of, if it is numbered."""
     n: int = 0
@@ -163,19 +165,19 @@ class Swift:
                 return False
         if key in steady.keys:
             return False
-        places = steady.places
-        if places and steady.key is not None:
-            place, before = places.get(key, -1), places.get(steady.key, -1)
-            if place >= 0 and before >= 0:
-                if place <= before:
-                    return False
-                ordered = True
+        place = steady.places.get(key, -1)
+        if place >= 0 and steady.place >= 0:
+            if place <= steady.place:
+                return False
+            ordered = True
         # The id is the next of its series.
         name, stem = frame.id, stretch.stem
-        if name is None or name in run.issued or not name.startswith(stem):
-            return False
         seq = steady.seq + 1
+        if name in run.issued:
+            return False
         if name != f"{stem}{seq}" or seq >= _COUNTED:
+            if name is None or not name.startswith(stem):
+                return False
             text = name[len(stem) :]
             if not text.isdigit() or len(text) > 15 or text[0] == "0" or not text.isascii():
                 return False
@@ -196,7 +198,7 @@ class Swift:
             exchange.largest = frame.size
         if exchange.first_frame is None:
             exchange.first_frame = Seen(run.index, kept, experiment, exchange)
-        steady.key, steady.seq = key, seq
+        steady.key, steady.place, steady.seq = key, place, seq
         if response:
             steady.label = None
             note_responses(session, Seen(run.index, kept, experiment, exchange), payload)
@@ -335,6 +337,7 @@ def _steady(run: Run, exchange: Exchange, view: View, experiment: str) -> Steady
     steady.replayed = view.cursor is not None and session.has_messages_beside(stream)
     steady.slow = session.has_slow_reader()
     steady.keys, steady.places, steady.touched = session._keys, call.places, session.touched
+    steady.place = call.places.get(steady.key, -1) if steady.key is not None else -1
     return steady
 
 
