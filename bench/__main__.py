@@ -148,7 +148,7 @@ def steps_per_second(events: int = 20_000) -> float:
 
 @frozen
 class Long:
-    """One long recording, judged and decoded with nothing beside it."""
+    """One long recording, judged and decoded in turns."""
 
     held: tuple[tuple[int, int], ...]
     """What judging holds, in bytes, by how many observations were read."""
@@ -159,21 +159,35 @@ class Long:
 
 
 def long(folder: Path, count: int) -> Long:
-    """Judge one recording of so many observations, and decode it."""
+    """Judge one recording of so many observations and decode it, an eighth of it at a time, in turns."""
     path = folder / "long.jsonl"
     write(path, count, MANNERS[TYPICAL])
-    *told, last = _told(path, str(max(1, count // 40)))
-    (decoded,) = _told(path)
+    every = str(-(-count // 40))
+    judged: list[dict[str, Any]] = []
+    with _measured(path, every) as judging, _measured(path, every, "decode") as decoding:
+        for _turn in range(8):
+            judged += [_next_of(judging) for _ in range(5)]
+            decoded = [_next_of(decoding) for _ in range(5)][-1]
+        verdict = json.loads(judging.communicate()[0])
     path.unlink()
-    held = tuple((each["read"], each["rss"]) for each in told)
-    return Long(held, last["cpu_s"] / count * 1e6, decoded["cpu_s"] / count * 1e6)
+    held = tuple((each["read"], each["rss"]) for each in judged)
+    return Long(held, verdict["cpu_s"] / count * 1e6, decoded["cpu_s"] / count * 1e6)
 
 
-def _told(path: Path, *every: str) -> list[dict[str, Any]]:
-    """What ``bench.judged`` tells of a recording."""
-    command = [sys.executable, "-m", "bench.judged", str(path), *every]
-    told = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
-    return [json.loads(line) for line in told.splitlines()]
+def _measured(path: Path, *arguments: str) -> subprocess.Popen[str]:
+    """A process that measures (``bench.judged``)."""
+    command = [sys.executable, "-m", "bench.judged", str(path), *arguments]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+
+
+def _next_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """What it tells of the next part, while nothing else is done."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    told: dict[str, Any] = json.loads(process.stdout.readline())
+    return told
 
 
 def document(ratios: Sequence[Ratio], cores: tuple[float, float], steps: float, stream: Long, load: Load) -> str:
@@ -210,7 +224,7 @@ in constant time) it is only when something asks for it, such as a resumption.
 
 ## Over length
 
-One *typical* recording, judged in a process of its own, with nothing beside it.
+One *typical* recording, judged and decoded in two processes, an eighth of it at a time, in turns.
 
 | observations read | resident |
 |---:|---:|

@@ -1,7 +1,8 @@
 """One recording judged in a process of its own, which tells from time to time how far it is and what it holds.
 
-``python -m bench.judged FILE EVERY``: a line of JSON for each so many observations, and a last one with the verdict.
-The file may be a named pipe. ``python -m bench.judged FILE``: what decoding its lines alone takes, as the yardstick.
+``python -m bench.judged FILE EVERY``: for each line on standard input it judges so many observations, and tells a line
+of JSON; at its end, the verdict. With ``decode`` after them, the same of what decoding the lines alone takes, as the
+yardstick. So the two can be measured in turns: how fast a machine is changes within minutes.
 """
 
 import json
@@ -29,31 +30,31 @@ def main(path: Path, every: int) -> None:
 
     with seldom_collected(), open_flat(path) as (header, lines):
         judging = begin(path, header, profile=Profile.REATTACH, registry=load_registry())
-        for number, observation, experiment in lines:
-            judging.observe(number, observation, experiment)
-            if judging.read % every == 0:
-                tell(read=judging.read)
+        observe = judging.observe
+        while sys.stdin.readline():
+            for number, observation, experiment in islice(lines, every):
+                observe(number, observation, experiment)
+            tell(read=judging.read)
     report = judging.judged().report
     held = [result.clause for result in report.clauses if result.outcome is Outcome.HELD]
     found = [f"{finding.clause} {finding.fault.value}" for finding in report.findings]
     tell(read=judging.read, held=held, found=found, notes=report.notes)
 
 
-def decode(path: Path) -> None:
+def decode(path: Path, every: int) -> None:
     """Decode it with the standard library; only that is timed."""
     spent, read = 0.0, 0
     with path.open(encoding="utf-8") as lines:
-        while batch := list(islice(lines, 10_000)):
-            before = time.process_time()
-            for line in batch:
-                json.loads(line)
-            spent += time.process_time() - before
-            read += len(batch)
-    print(json.dumps({"read": read, "cpu_s": round(spent, 3)}), flush=True)
+        while sys.stdin.readline():
+            left = islice(lines, every)
+            while batch := list(islice(left, 10_000)):
+                started = time.process_time()
+                for line in batch:
+                    json.loads(line)
+                spent += time.process_time() - started
+                read += len(batch)
+            print(json.dumps({"read": read, "cpu_s": round(spent, 3)}), flush=True)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 2:
-        decode(Path(sys.argv[1]))
-    else:
-        main(Path(sys.argv[1]), int(sys.argv[2]))
+    (decode if sys.argv[3:] == ["decode"] else main)(Path(sys.argv[1]), int(sys.argv[2]))

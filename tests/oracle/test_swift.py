@@ -299,6 +299,12 @@ def _scripted(steps: Sequence[str], seed: int = 0) -> Wire:
 
 @settings(max_examples=150)
 @example(["large result", "log", "quiet"], 4096, 0)
+@example(
+    ["resume", "unclaimed", "batch", "progress", "large log", "large log", "text", "large log", "log", "log", "result",
+     "another session", "log", "strange id", "log", "log", "progress", "log", "large log", "log", "log", "end"],
+    16,
+    0,
+)  # fmt: skip
 @given(st.lists(st.sampled_from(STEPS), max_size=24), st.sampled_from([16, 4096]), st.integers(0, 3))
 def test_a_call_step_by_step_is_judged_the_same(steps: list[str], horizon: int, seed: int) -> None:
     assert not _differs(_scripted(["bare", *steps], seed).observations, horizon=horizon)

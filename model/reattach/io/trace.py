@@ -61,7 +61,7 @@ DEEPEST = 100
 GZIP = b"\x1f\x8b"
 """How what is packed with gzip begins."""
 _LONGEST_REASON = 300
-_BUFFER = 256 * 1024
+_BUFFER = 64 * 1024
 """Bytes of a file that are read at a time."""
 
 TYPES: dict[str, type[Observation]] = {

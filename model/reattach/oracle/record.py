@@ -418,13 +418,11 @@ class View:
         return self._whole()._last_word
 
     def trim(self, horizon: int) -> None:
-        """Forget the oldest deliveries, because there are too many: half of them, each time that one too many came."""
-        half = (horizon + 1) // 2
-        kept = half + (len(self._order) - horizon - 1) % (horizon + 1 - half)  # also if many came at once
-        for event in self._order[:-kept]:
+        """Forget all but the newest deliveries."""
+        for event in self._order[:-horizon]:
             self._delivered.pop(event.seq, None)
             self.floor = max(self.floor, event.seq)
-        del self._order[:-kept]
+        del self._order[:-horizon]
 
     def trim_to(self, floor: int) -> None:
         """Forget the deliveries of what came first at or before ``floor``."""

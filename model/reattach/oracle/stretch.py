@@ -68,7 +68,7 @@ class Stretch:
         self.seqs.append(session.seqs)
         if frame.size > KEPT_BYTES:
             place = len(self.frames) - 1
-            event = self.large[place] = next(self._events(place))
+            event = self.large[place] = self._event(place, frame, *self.series[-1])
             event.keep(payload)
             frame = event.seen.raw = compact(frame)
             self.frames[place] = pack(frame)
@@ -93,8 +93,6 @@ class Stretch:
             view._last_word = events[-1].seen
             view._delivered.update([(event.seq, event.seen) for event in events])
             view._order += events
-            if len(view._order) > run.horizon:
-                view.trim(run.horizon)
         self._empty()
 
     def forget(self, floor: int) -> bool:
@@ -137,21 +135,21 @@ class Stretch:
 
     def _events(self, begin: int = 0) -> Iterator[Event]:
         """Those from a place on."""
-        exchange, stream = self.view.exchange, self.view.stream
         ends = [*(first for first, _, _ in self.series[1:]), len(self.frames)]
         for (first, label, n), end in zip(self.series, ends, strict=True):
             for place in range(max(first, begin), end):
                 known = self.large.get(place)
-                if known is not None:
-                    yield known
-                    continue
-                number = Numbered(label, n + place - first) if n is not None else None
-                key, frame = label if number is None else key_of(number), unpack(self.frames[place])
-                name, seen = frame.id or "", Seen(self.indexes[place], frame, self.experiment, exchange)
-                yield Event(
-                    stream, name, self.seqs[place], self.rank + GAP * (place + 1), True, number, number is None, seen,
-                    exchange, None, frame.size, key, int(name[len(self.stem) :]),
-                )  # fmt: skip
+                yield known if known is not None else self._event(place, unpack(self.frames[place]), first, label, n)
+
+    def _event(self, place: int, frame: AnyFrame, first: int, label: str, n: int | None) -> Event:
+        """The one at a place, which is of the series that has the number ``n`` at the place ``first``."""
+        exchange, number = self.view.exchange, Numbered(label, n + place - first) if n is not None else None
+        key, name = label if number is None else key_of(number), frame.id or ""
+        return Event(
+            self.view.stream, name, self.seqs[place], self.rank + GAP * (place + 1), True, number, number is None,
+            Seen(self.indexes[place], frame, self.experiment, exchange), exchange, None, frame.size, key,
+            int(name[len(self.stem) :]),
+        )  # fmt: skip
 
 
 def begin_stretch(run: Run, view: View, stem: str, number: int, rank: int, experiment: str) -> Stretch:

@@ -302,7 +302,7 @@ def _advance(run: Run, view: View, event: Event, seen: Seen, message: bool) -> t
     if message:
         view._delivered[event.seq] = seen
         view._order.append(event)
-        if len(view._order) > run.horizon:
+        if len(view._order) > 2 * run.most_kept:  # some were delivered twice: there are not so many to deliver
             view.trim(run.horizon)
     else:
         view.bare_first = view.bare_first or not view._order
