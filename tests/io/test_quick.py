@@ -57,6 +57,9 @@ def _read(line: bytes, read: Callable[[Path, int, bytes], dict[str, object]]) ->
         return str(error)
 
 
+READ = trace.line_reader()
+
+
 def _strictly(line: bytes) -> Entry | str:
     """As it was read before anything was quick."""
     with pytest.MonkeyPatch.context() as patch:
@@ -66,7 +69,7 @@ def _strictly(line: bytes) -> Entry | str:
 
 def _is_the_same(line: bytes) -> bool:
     strictly, quickly = _strictly(line), _read(line, trace.json_object)
-    told = trace.quick_line(line)
+    told = READ(line)
     if told is not None and not isinstance(told[0], FlatFrame) and repr(Entry(*told)) != repr(strictly):
         return False
     if told is not None and isinstance(told[0], FlatFrame):
@@ -107,7 +110,7 @@ def test_what_a_recorder_writes_is_read_quickly(observation: object) -> None:
     assert _is_the_same(line)
     if b"\\u" not in line:
         assert quick.quick_object(line, trace.DEEPEST) is not None
-        assert trace.quick_line(line) is not None
+        assert READ(line) is not None
 
 
 def test_a_quick_reading_that_counts_nothing_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

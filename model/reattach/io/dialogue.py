@@ -23,9 +23,10 @@ from reattach.clauses import Registry
 from reattach.io.answers import Answer, error_answer, finding_answer, verdict_answer
 from reattach.io.plain import plain, shorten
 from reattach.io.present import present
+from reattach.io.quick import ReadLine
 from reattach.io.recordings import Judging, begin, run_of_judged, unreadable
 from reattach.io.run import EXIT_CODES, EXIT_USAGE, FailOn, Verdict, exit_code_of
-from reattach.io.trace import LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object, quick_line
+from reattach.io.trace import LONGEST_LINE, TYPES, TraceError, entry_of, header_of, json_object, line_reader
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Observation
@@ -95,6 +96,7 @@ class Dialogue:
     line: int = 0
     """The number of the last line."""
     _codes: set[int] = field(factory=set)
+    _read: ReadLine = field(init=False, factory=line_reader)
 
     def take(self, line: bytes) -> Iterator[Answer]:
         """Take a line; what is bad about it is answered. One above the bound may come without its rest."""
@@ -105,7 +107,7 @@ class Dialogue:
                 raise self._error(f"a line of more than {LONGEST_LINE} bytes")
             if line.isspace():
                 return
-            quick = quick_line(line) if "" in self.runs else None
+            quick = self._read(line) if "" in self.runs else None
             if quick is not None:
                 named = ""
                 yield from self._observe(self.runs[named], named, *quick, len(line))

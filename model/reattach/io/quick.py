@@ -7,7 +7,7 @@ So nothing is accepted here that would not be accepted there, and every error is
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, TypeVar, Union
+from typing import Annotated, Any, TypeAlias, TypeVar, Union
 
 import msgspec
 from attrs import NOTHING, AttrsInstance, fields, resolve_types
@@ -43,10 +43,13 @@ def quick_object(line: bytes, deepest: int) -> dict[str, Any] | None:
     return value
 
 
-def quick_lines(
-    classes: Mapping[str, type[Any]], greatest: int, deepest: int
-) -> Callable[[bytes], tuple[Any, str] | None]:
+ReadLine: TypeAlias = Callable[[bytes], tuple[Any, str] | None]
+
+
+def quick_lines(classes: Mapping[str, type[Any]], greatest: int, deepest: int) -> Callable[[], ReadLine]:
     """Reads a line as one of some attrs classes, by its tag, or as a flat frame, with its experiment; None as above.
+
+    What is returned makes such a reader; each is for one thread, since it writes every line again in the same place.
 
     The same as ``quick_object`` and ``quick_reader``, all at once: each line is decoded as what it is. Written again,
     it has none of the keys whose value is the default, and the rest once. If that is the line but for spaces, nothing
@@ -60,29 +63,35 @@ def quick_lines(
             line = _flat_class(cls, greatest, more, tag=tag, tag_field="type", omit_defaults=True, gc=False)
             kinds[line] = _maker(cls)
     decode = msgspec.json.Decoder(Union[FlatFrame, *kinds]).decode
+    encode_into = msgspec.json.Encoder().encode_into
 
-    def read(line: bytes) -> tuple[Any, str] | None:
-        try:
-            told = decode(line)
-            again = _encode(told)
-        except (ValueError, RecursionError):
-            return None
-        flat = False
-        if len(line) < _LONG or _format(line, indent=-1) != again:
-            colons = line.count(b":")
-            if colons != again.count(b":") or (line.find(b"\\") >= 0 and line.find(b"\\u003") >= 0):
+    def reader() -> ReadLine:
+        again = bytearray()
+
+        def read(line: bytes) -> tuple[Any, str] | None:
+            try:
+                told = decode(line)
+                encode_into(told, again)
+            except (ValueError, RecursionError):
                 return None
-            flat = colons < deepest and line.find(b"[") < 0
-        if not flat and _may_be_deep(line, deepest):
-            return None
-        if type(told) is not FlatFrame:
-            return kinds[type(told)](told), told.experiment
-        if type(told.packed) is not bytes:
-            return None  # a key of the line
-        told.packed = line if len(line) < 2 * len(again) else again
-        return told, told.experiment
+            flat = False
+            if len(line) < _LONG or _format(line, indent=-1) != again:
+                colons = line.count(b":")
+                if colons != again.count(b":") or (line.find(b"\\") >= 0 and line.find(b"\\u003") >= 0):
+                    return None
+                flat = colons < deepest and line.find(b"[") < 0
+            if not flat and _may_be_deep(line, deepest):
+                return None
+            if type(told) is not FlatFrame:
+                return kinds[type(told)](told), told.experiment
+            if type(told.packed) is not bytes:
+                return None  # a key of the line
+            told.packed = line if len(line) < 2 * len(again) else bytes(again)
+            return told, told.experiment
 
-    return read
+        return read
+
+    return reader
 
 
 def _may_be_deep(line: bytes, deepest: int) -> bool:

@@ -188,8 +188,9 @@ def open_flat(path: Path) -> Iterator[tuple[TraceHeader, Iterator[tuple[int, Obs
 
 
 def _flat(path: Path, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, Observation | FlatFrame, str]]:
+    read = line_reader()
     for number, line in lines:
-        quick = quick_line(line)
+        quick = read(line)
         if quick is not None:
             yield number, quick[0], quick[1]
         else:
@@ -403,6 +404,6 @@ def _make_converter() -> Converter:
 
 
 _CONVERTER = _make_converter()
-quick_line = quick_lines(TYPES, MAX_INTEGER, DEEPEST)
-"""A line's observation and its experiment, a frame flat; None if that is not certain."""
+line_reader = quick_lines(TYPES, MAX_INTEGER, DEEPEST)
+"""Makes a reader of lines: a line's observation and its experiment, a frame flat; None if that is not certain."""
 _QUICK = {tag: quick_reader(cls, MAX_INTEGER) for tag, cls in TYPES.items()}

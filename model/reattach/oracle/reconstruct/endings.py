@@ -113,7 +113,8 @@ def take_expectation(run: Run, seen: Seen, expect: Expect) -> None:
         if expect.origin == "numbered" and len(set(keys)) == len(keys):
             call.places = {key: place for place, key in enumerate(keys)}
     if expect.origin == "numbered":
-        for label in {label_of_key(key) for key in keys} - {None}:
+        some = {key.rstrip("0123456789") if key[-1:].isdigit() else key: key for key in keys}  # one of each series
+        for label in {label_of_key(key) for key in some.values()} - {None}:
             enter_claim(run, str(label), call)
 
 

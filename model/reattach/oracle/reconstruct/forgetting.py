@@ -120,7 +120,7 @@ def _bound_events(run: Run, session: Session) -> None:
     if run.held > run.most_held:
         left, forgotten = run.most_held // 4, Counter[Session]()  # so many that most stretches are dropped whole
         while left:
-            for oldest, count in Counter(run.kept.popleft() for _ in range(left)).items():
+            for oldest, count in Counter([run.kept.popleft() for _ in range(left)]).items():
                 already = min(count, oldest.overdue)
                 oldest.overdue -= already
                 forgotten[oldest] += count - already
