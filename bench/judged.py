@@ -30,10 +30,8 @@ def main(path: Path, every: int) -> None:
 
     with seldom_collected(), open_flat(path) as (header, lines):
         judging = begin(path, header, profile=Profile.REATTACH, registry=load_registry())
-        observe = judging.observe
         while sys.stdin.readline():
-            for number, observation, experiment in islice(lines, every):
-                observe(number, observation, experiment)
+            judging.observe(islice(lines, every))
             tell(read=judging.read)
     report = judging.judged().report
     held = [result.clause for result in report.clauses if result.outcome is Outcome.HELD]

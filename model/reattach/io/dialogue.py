@@ -30,7 +30,7 @@ from reattach.io.trace import LONGEST_LINE, TYPES, TraceError, entry_of, header_
 from reattach.oracle.declaration import Declaration
 from reattach.oracle.flat import FlatFrame
 from reattach.oracle.observation import Observation
-from reattach.oracle.verdict import Profile
+from reattach.oracle.verdict import Finding, Profile
 
 WORDS = ("ask", "end")
 """What is said to the oracle itself, by its ``type``."""
@@ -174,7 +174,9 @@ class Dialogue:
         if run.judging is None or not run.goes_on:
             return
         run.keep(self.line, observation, size)
-        for finding in run.judging.observe(self.line, observation, experiment):
+        found: list[Finding] = []
+        run.judging.observe([(self.line, observation, experiment)], found.append)
+        for finding in found:
             before = run.until(finding.places[-1])
             yield finding_answer(name, self.line, finding, run.judging, before, self.fail_on, self.registry)
 

@@ -50,7 +50,7 @@ class Omissions:
             self.seen.add(type(observation))
         elif observation.payload is not None:
             self._payloads, self._digests = True, is_digested(observation.payload)
-            self.seen |= {Frame, FlatFrame, Body}
+            self.seen.update((Frame, FlatFrame, Body))
 
     def left_out(self) -> list[str]:
         """What was not there."""

@@ -5,7 +5,7 @@ its problem is kept beside what was found: nothing is half-read silently.
 """
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from reattach.clauses import Registry
 from reattach.io.omissions import Omissions
 from reattach.io.policy_file import PolicyError, check_declaration
 from reattach.io.run import FailOn, Run
-from reattach.io.trace import Entry, TraceError, TraceHeader, open_flat
+from reattach.io.trace import TraceError, TraceHeader, open_flat
 from reattach.machine.revision import NEWEST_WITH_RESUMPTION, Revision
 from reattach.oracle.declaration import NOTHING_DECLARED, Declaration
 from reattach.oracle.flat import FlatFrame
@@ -73,24 +73,31 @@ class Judging:
     """How many observations were judged."""
     _at: int = 0
 
-    def take(self, number: int, entry: Entry) -> tuple[Finding, ...]:
-        """Judge a line; return the findings that it decides. Raises TraceError: nothing more can be judged then."""
-        return self.observe(number, entry.observation, entry.experiment)
+    def observe(
+        self,
+        lines: Iterable[tuple[int, Observation | FlatFrame, str]],
+        on_found: Callable[[Finding], None] = lambda _: None,
+    ) -> None:
+        """Judge lines: the number of each, what is on it, and its experiment. Tells what findings they decide.
 
-    def observe(self, number: int, observation: Observation | FlatFrame, experiment: str) -> tuple[Finding, ...]:
-        """The same, of what is on a line."""
-        at = observation.at
-        if at < self._at:
-            raise TraceError(self.path, number, f"at: {at} is before {self._at}, on a line before")
-        self._at = at
-        try:
-            if type(observation) not in self.omissions.seen:
-                self.omissions.see(observation)
-            found = self.oracle.observe(observation, experiment, number, self.profile)
-        except ObservationError as error:
-            raise TraceError(self.path, number, str(error)) from None
-        self.read += 1
-        return found
+        Raises TraceError: nothing more can be judged then.
+        """
+        observe, omissions, seen = self.oracle.observe, self.omissions, self.omissions.seen
+        profile, last = self.profile, self._at
+        for number, observation, experiment in lines:
+            at = observation.at
+            if at < last:
+                raise TraceError(self.path, number, f"at: {at} is before {last}, on a line before")
+            self._at = last = at
+            if type(observation) not in seen:
+                omissions.see(observation)
+            try:
+                found = observe(observation, experiment, number, profile)
+            except ObservationError as error:
+                raise TraceError(self.path, number, str(error)) from None
+            for each in found:
+                on_found(each)
+            self.read += 1
 
     def judged(self, problem: TraceError | None = None, *, interrupted: bool = False) -> Judged:
         """What it says so far. ``problem`` is why it could not be read to its end."""
@@ -148,9 +155,7 @@ def judge_recording(
         try:
             with open_flat(path) as (header, lines):
                 judging = begin(path, header, profile=profile, declaration=declaration, registry=registry)
-                observe = judging.observe
-                for number, observation, experiment in lines:
-                    observe(number, observation, experiment)
+                judging.observe(lines)
         except TraceError as error:
             problem = error
         except KeyboardInterrupt:

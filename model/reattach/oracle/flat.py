@@ -61,6 +61,15 @@ class FlatFrame(
 
 
 AnyFrame: TypeAlias = Frame | FlatFrame
+
+
+def let_go(frame: AnyFrame) -> AnyFrame:
+    """The frame; a flat one keeps its message as text alone."""
+    if type(frame) is FlatFrame:
+        frame.let_go()
+    return frame
+
+
 Packed: TypeAlias = Frame | bytes
 """A frame as little as it can be kept: a flat one is its line."""
 

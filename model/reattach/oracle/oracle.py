@@ -158,9 +158,8 @@ class Oracle:
         run.index = place or run.index + 1
         if isinstance(observation, FlatFrame):
             if swift is not None and swift.take(run, observation, experiment):
-                findings: tuple[Finding, ...] = ()
-            else:
-                findings = self._observe(observation, experiment, profile)
+                return ()
+            findings = self._observe(observation, experiment, profile)
             observation.let_go()
             return findings
         if swift is not None and (

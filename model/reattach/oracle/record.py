@@ -230,8 +230,9 @@ class Stream:
     @property
     def has_messages(self) -> bool:
         """Whether it has had a message."""
-        noted = self.stretch is not None and bool(self.stretch.frames)
-        return noted or any(event.message for event in self._log)
+        if self.stretch is not None and self.stretch.frames:
+            return True
+        return bool(self._log) and (self._log[-1].message or any(event.message for event in self._log))
 
     def log_after(self, event: Event | None) -> list[Event]:
         """The known events after ``event``, with or without a message, in order."""
@@ -731,7 +732,7 @@ class Session:
 
     def has_messages_beside(self, stream: Stream) -> bool:
         """Whether another of its streams has had a message."""
-        return any(other.has_messages for other in self.streams if other is not stream)
+        return any(other is not stream and other.has_messages for other in self.streams)
 
     @property
     def events(self) -> dict[str, Event]:

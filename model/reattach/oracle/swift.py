@@ -18,7 +18,7 @@ from attrs import define, field
 
 from reattach.machine.cursor import Presence, parse_cursor
 from reattach.machine.revision import TRAITS
-from reattach.oracle.flat import AnyFrame
+from reattach.oracle.flat import AnyFrame, let_go
 from reattach.oracle.message import Numbered, is_progress, key_of, said
 from reattach.oracle.observation import Closed, Json, Party
 from reattach.oracle.reconstruct.answers import note_responses
@@ -121,7 +121,7 @@ class Swift:
         )
 
     def take(self, run: Run, frame: AnyFrame, experiment: str) -> bool:
-        """Enter a frame, if it is one of these; else nothing has happened."""
+        """Enter a frame, if it is one of these, and let go of its message; else nothing has happened."""
         exchange = run.exchanges.get(frame.connection)
         view = exchange.view if exchange is not None else None
         if view is None or exchange is None:
@@ -196,12 +196,15 @@ class Swift:
         exchange.quiet = None
         if frame.size > exchange.largest:
             exchange.largest = frame.size
-        if exchange.first_frame is None:
-            exchange.first_frame = Seen(run.index, kept, experiment, exchange)
+        if response or exchange.first_frame is None:
+            seen = Seen(run.index, let_go(kept), experiment, exchange)
+            if exchange.first_frame is None:
+                exchange.first_frame = seen
+            if response:
+                note_responses(session, seen, payload)
         steady.key, steady.place, steady.seq = key, place, seq
         if response:
             steady.label = None
-            note_responses(session, Seen(run.index, kept, experiment, exchange), payload)
             self.answers += 1
         elif new is None:
             if steady.progress and steady.stream.steps >= 0:
@@ -345,7 +348,8 @@ def _begun(run: Run, view: View, call: Call, experiment: str) -> Steady | None:
     """Begin a stretch on a view: the newest event of its stream was the last on it, and its order is not in doubt."""
     stream, before = view.stream, view.steady
     session = stream.session
-    log, order, event, last = view.stream.log, view.order, view.position, view.last
+    stream.enter()
+    log, order, event, last = stream._log, view._order, view._position, view._last
     if event is None or view.pending or not log or log[-1] is not event:
         return None
     if last is not None and not (last is event and order and order[-1] is event):

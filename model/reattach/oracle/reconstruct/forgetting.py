@@ -161,6 +161,9 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
     run.held -= count
     run.forgotten_events += count
     session.forgotten += count
+    if floor == session.seqs:  # all of them, as is usual of a session that is over
+        session.doubts.clear()
+        session._events, session._keys, session._seqs_seen = {}, {}, {}  # what was emptied would keep its room
     for stream in list(session.streams):
         noted = stream.stretch is not None and stream.stretch.forget(floor)
         old = [event for event in stream._log if event.seq <= floor]
@@ -172,9 +175,6 @@ def _forget_events(run: Run, session: Session, floor: int) -> None:
             for view in stream.views:
                 view.trim_to(floor)
             _drop_empty(stream)
-    if session.floor == session.seqs:
-        session.doubts.clear()
-        session._events, session._keys, session._seqs_seen = {}, {}, {}  # what was emptied would keep its room
 
 
 def bound_names(run: Run, session: Session, event: Event) -> None:
