@@ -83,21 +83,22 @@ class Judging:
         Raises TraceError: nothing more can be judged then.
         """
         observe, omissions, seen = self.oracle.observe, self.omissions, self.omissions.seen
-        profile, last = self.profile, self._at
-        for number, observation, experiment in lines:
-            at = observation.at
-            if at < last:
-                raise TraceError(self.path, number, f"at: {at} is before {last}, on a line before")
-            self._at = last = at
-            if type(observation) not in seen:
-                omissions.see(observation)
-            try:
-                found = observe(observation, experiment, number, profile)
-            except ObservationError as error:
-                raise TraceError(self.path, number, str(error)) from None
-            for each in found:
-                on_found(each)
-            self.read += 1
+        profile, last, read = self.profile, self._at, self.read
+        try:
+            for number, observation, experiment in lines:
+                at = observation.at
+                if at < last:
+                    raise TraceError(self.path, number, f"at: {at} is before {last}, on a line before")
+                last = at
+                if type(observation) not in seen:
+                    omissions.see(observation)
+                for each in observe(observation, experiment, number, profile):
+                    on_found(each)
+                read += 1
+        except ObservationError as error:
+            raise TraceError(self.path, number, str(error)) from None
+        finally:
+            self._at, self.read = last, read
 
     def judged(self, problem: TraceError | None = None, *, interrupted: bool = False) -> Judged:
         """What it says so far. ``problem`` is why it could not be read to its end."""

@@ -81,10 +81,10 @@ class Swift:
 
     messages: int = 0
     """EVT-1, EVT-2 and EVT-5."""
-    ordered: int = 0
-    """DEL-6."""
-    isolated: int = 0
-    """SES-5."""
+    unordered: int = 0
+    """Of these, those that do not show DEL-6."""
+    alone: int = 0
+    """Of these, those that do not show SES-5: there was one session."""
     apart: int = 0
     """DEL-4."""
     replayed: int = 0
@@ -113,10 +113,10 @@ class Swift:
                 "DEL-3": self.replayed,
                 "DEL-4": self.apart,
                 "DEL-5": self.answers,
-                "DEL-6": self.ordered,
+                "DEL-6": self.messages - self.unordered,
                 "DEL-7": self.ended,
                 "MOD-1": self.decided,
-                "SES-5": self.isolated,
+                "SES-5": self.messages - self.alone,
             }
         )
 
@@ -215,10 +215,10 @@ class Swift:
             steady.token = payload["params"].get("progressToken") if steady.progress else None  # type: ignore
 
         self.messages += 1
-        if ordered:
-            self.ordered += 1
-        if run.sessions_issued > 1:
-            self.isolated += 1
+        if not ordered:
+            self.unordered += 1
+        if run.sessions_issued <= 1:
+            self.alone += 1
         if steady.beside:
             self.apart += 1
         if steady.replayed:
